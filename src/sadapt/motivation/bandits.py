@@ -1,0 +1,75 @@
+"""Bandits that choose the episode's arm: 0 = maximise surprise, 1 = minimise it; any number of arms.
+
+Chance stays with the caller, who passes uniform draws that break ties. Episodes that have begun and not yet ended are
+*pending*: they count as pulls, so that worlds side by side spread over the arms instead of all taking one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from sadapt.errors import UserError
+
+
+class BanditState(NamedTuple):
+    """Per arm: the mean feedback, how many episodes ended, how many are under way."""
+
+    means: Any
+    counts: Any
+    pending: Any
+
+
+class Bandit(NamedTuple):
+    """A choice among arms that learns from feedback."""
+
+    init: Callable[[], BanditState]
+    select: Callable[[Any, BanditState], tuple[BanditState, Any]]
+    """`select(draws, state) -> (state, arm)`, `draws` uniform in [0, 1) per arm; the pull is pending from then on."""
+    update: Callable[[BanditState, Any, Any], BanditState]
+    """`update(state, arm, feedback) -> state`, closing one pending pull of `arm`."""
+    arms: int
+
+
+def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = jnp) -> Bandit:
+    """Upper confidence bounds: argmax_i mu_i + c sqrt(log t / N_i), N_i with pending pulls, t = sum of N_i.
+
+    An arm never pulled goes first; equal scores are decided by the larger draw, so the very first arm is uniform.
+    """
+    if arms < 1 or not c >= 0:
+        raise UserError(f"UCB needs at least one arm and c >= 0; got arms={arms}, c={c}")
+    index = xp.arange(arms)
+
+    def init() -> BanditState:
+        zeros = xp.zeros((arms,), xp.float32)
+        return BanditState(means=zeros, counts=zeros, pending=zeros)
+
+    def select(draws: Any, state: BanditState) -> tuple[BanditState, Any]:
+        pulls = state.counts + state.pending
+        log_total = xp.log(xp.maximum(xp.sum(pulls), xp.float32(1)))
+        bonus = xp.float32(c) * xp.sqrt(log_total / xp.maximum(pulls, xp.float32(1)))
+        scores = xp.where(pulls > 0, state.means + bonus, xp.float32(xp.inf))
+        arm = xp.argmax(xp.where(scores == xp.max(scores), draws, xp.float32(-1)))
+        return state._replace(pending=state.pending + (index == arm).astype(xp.float32)), arm.astype(xp.int32)
+
+    def update(state: BanditState, arm: Any, feedback: Any) -> BanditState:
+        pulled = (index == arm).astype(xp.float32)
+        counts = state.counts + pulled
+        step = pulled * (feedback - state.means) / xp.maximum(counts, xp.float32(1))
+        return BanditState(means=state.means + step, counts=counts, pending=xp.maximum(state.pending - pulled, 0))
+
+    return Bandit(init, select, update, arms)
+
+
+def fixed(arm: int, *, arms: int = 2, xp: Any = jnp) -> Bandit:
+    """Always the same arm; keeps the same statistics, so that every agent logs the same metrics."""
+    base = ucb(arms, xp=xp)
+    chosen = xp.asarray(arm, xp.int32)
+
+    def select(draws: Any, state: BanditState) -> tuple[BanditState, Any]:
+        return state._replace(pending=state.pending + (xp.arange(arms) == arm).astype(xp.float32)), chosen
+
+    return base._replace(select=select)

@@ -1,0 +1,109 @@
+"""Whole episodes under a hand-written policy, and the random agent's entropy H_rand that the bandit compares with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sadapt.envs.base import Env, Policy
+from sadapt.errors import UserError
+from sadapt.motivation.bandits import fixed
+from sadapt.motivation.episode import Answer, Episode, Episodes, Fresh, Summary, episodes, select
+from sadapt.motivation.marginals import Marginal
+
+Array = jax.Array
+
+
+class Played(NamedTuple):
+    """Episodes of one policy: their summaries, and the entropy after every observation (constant once ended)."""
+
+    summary: Summary
+    entropy_curve: Array
+
+
+Player = Callable[[Array], Played]
+
+
+def random_policy(env: Env) -> Policy:
+    """Uniform over the actions, blind to everything."""
+    return lambda key, world, theta: jax.random.randint(key, (), 0, env.num_actions)
+
+
+def play(env: Env, marginal: Marginal, policy: Policy, *, on_death: str, horizon: int | None = None) -> Player:
+    """A compiled function that plays one episode of `policy` per key."""
+    rules = _rules(env, marginal, on_death, horizon)
+    return jax.jit(jax.vmap(lambda key: _play_one(key, env, marginal, rules, policy)))
+
+
+def play_constants(env: Env, marginal: Marginal, *, on_death: str, horizon: int | None = None) -> Player:
+    """A compiled function that plays one episode of every constant action per key: fields lead with [action, key]."""
+    rules = _rules(env, marginal, on_death, horizon)
+
+    def one(action: Array, key: Array) -> Played:
+        return _play_one(key, env, marginal, rules, lambda key, world, theta: action)
+
+    every_key = jax.vmap(one, in_axes=(None, 0))
+    return jax.jit(lambda keys: jax.vmap(every_key, in_axes=(0, None))(jnp.arange(env.num_actions), keys))
+
+
+def _rules(env: Env, marginal: Marginal, on_death: str, horizon: int | None) -> Episodes:
+    return episodes(env, marginal, fixed(0), on_death=on_death, horizon=horizon)
+
+
+def _play_one(key: Array, env: Env, marginal: Marginal, rules: Episodes, policy: Policy) -> Played:
+    key_begin, key_play = jax.random.split(key)
+    first = rules.begin(Fresh(*env.reset(key_begin)), jnp.zeros((), jnp.int32))
+
+    def one(carry: tuple[Episode, Array], key: Array) -> tuple[tuple[Episode, Array], Array]:
+        episode, ended = carry
+        key_act, key_step, key_reset, key_shock = jax.random.split(key, 4)
+        action = policy(key_act, episode.world, marginal.features(episode.marginal))
+        world, step = env.step(key_step, episode.world, action)
+        answer = Answer(world, step, Fresh(*env.reset(key_reset)))
+        after, transition = rules.absorb(key_shock, episode, answer)
+        episode = select(ended, episode, after)
+        return (episode, ended | transition.closed), marginal.entropy(episode.marginal)
+
+    keys = jax.random.split(key_play, rules.horizon)
+    (episode, closed), curve = jax.lax.scan(one, (first, jnp.zeros((), bool)), keys)
+    totals = episode.totals
+    summary = Summary(
+        closed=closed,
+        reward=totals.reward,
+        length=episode.t,
+        deaths=totals.deaths,
+        surprise=totals.surprise / jnp.maximum(episode.t, 1).astype(jnp.float32),
+        entropy=curve[-1],
+        feedback=jnp.zeros((), jnp.float32),
+        arm=episode.arm,
+        counters=totals.counters,
+    )
+    return Played(summary, jnp.concatenate([marginal.entropy(first.marginal)[None], curve]))
+
+
+def random_entropy(
+    env: Env, marginal: Marginal, *, on_death: str, horizon: int | None = None, count: int = 100
+) -> Callable[[Array], float]:
+    """A function `key -> H_rand`: the mean final entropy over `count` episodes of the random policy."""
+    player = play(env, marginal, random_policy(env), on_death=on_death, horizon=horizon)
+
+    def estimate(key: Array) -> float:
+        final = np.asarray(player(jax.random.split(key, count)).summary.entropy)
+        return usable_baseline(float(np.mean(final, dtype=np.float64)), env.name)
+
+    return estimate
+
+
+def usable_baseline(h_random: float, source: str) -> float:
+    """Refuses an H_rand of zero or not a number, by which no feedback could be divided."""
+    if not np.isfinite(h_random) or abs(h_random) < 1e-9:
+        raise UserError(
+            f"the random agent's entropy in {source!r} is {h_random:g}, so the bandit's feedback "
+            "|(H - H_rand) / H_rand| is undefined: the marginal sees nothing that ever changes; "
+            "let it see other channels, or use another marginal"
+        )
+    return h_random

@@ -1,0 +1,90 @@
+"""Running normalisation of rewards, with statistics of their own for every arm.
+
+z = clip((r - mean[arm, time]) / std[arm]).  With baseline "global" there is one mean per arm (the paper's); with "time"
+there is one per arm and time step, which changes no policy's rank when all episodes have the same length and leaves
+only what actions can influence in the scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from sadapt.errors import UserError
+
+
+class NormaliserState(NamedTuple):
+    """Counts and means per arm and time step; deviation from those means per arm."""
+
+    count: Any
+    mean: Any
+    lost: Any
+    """What rounding cut off the means: after a million steps it is most of what a step adds."""
+    variance: Any
+
+
+class Normaliser(NamedTuple):
+    """Running statistics over all rewards so far; arguments may have any equal shape."""
+
+    init: Callable[[], NormaliserState]
+    update: Callable[[NormaliserState, Any, Any, Any], NormaliserState]
+    """`update(state, arm, time, reward) -> state`."""
+    apply: Callable[[NormaliserState, Any, Any, Any], Any]
+    """`apply(state, arm, time, reward) -> z`."""
+
+
+def running(
+    arms: int,
+    horizon: int,
+    *,
+    baseline: str = "global",
+    centre: bool = True,
+    std_floor: float = 1e-4,
+    clip: float = float("inf"),
+    xp: Any = jnp,
+) -> Normaliser:
+    """Mean and deviation of everything seen so far, merged batch by batch (Chan's form of Welford's update)."""
+    if baseline not in ("global", "time"):
+        raise UserError(f"unknown reward baseline {baseline!r}: choose 'global' or 'time'")
+    slots = horizon if baseline == "time" else 1
+
+    def init() -> NormaliserState:
+        return NormaliserState(
+            count=xp.zeros((arms, slots), xp.int32),
+            mean=xp.zeros((arms, slots), xp.float32),
+            lost=xp.zeros((arms, slots), xp.float32),
+            variance=xp.zeros((arms,), xp.float32),
+        )
+
+    def slot(time: Any) -> Any:
+        return xp.minimum(time, slots - 1) if slots > 1 else xp.zeros_like(time)
+
+    def sums(where: Any, values: Any) -> Any:
+        if xp is jnp:
+            return jnp.zeros(arms * slots, values.dtype).at[where].add(values).reshape(arms, slots)
+        return xp.bincount(where, values, arms * slots).astype(values.dtype).reshape(arms, slots)
+
+    def update(state: NormaliserState, arm: Any, time: Any, reward: Any) -> NormaliserState:
+        arm, time, reward = (xp.ravel(x) for x in (arm, time, reward))
+        where = arm * slots + slot(time)
+        away = reward - xp.ravel(state.mean)[where]
+        added = sums(where, xp.ones_like(arm))
+        count = state.count + added
+        shift = sums(where, away) / xp.maximum(added, 1).astype(xp.float32)
+        share = added.astype(xp.float32) / xp.maximum(count, 1).astype(xp.float32)
+        wanted = shift * share + state.lost
+        mean = state.mean + wanted
+        within = sums(where, xp.square(away - xp.ravel(shift)[where]))
+        squares = xp.sum(within + xp.square(shift) * share * state.count.astype(xp.float32), axis=1)
+        new, all_ = (xp.sum(n, axis=1).astype(xp.float32) for n in (added, count))
+        variance = state.variance + (squares - new * state.variance) / xp.maximum(all_, xp.float32(1))
+        return NormaliserState(count, mean, wanted - (mean - state.mean), xp.maximum(variance, 0))
+
+    def apply(state: NormaliserState, arm: Any, time: Any, reward: Any) -> Any:
+        std = xp.maximum(xp.sqrt(state.variance)[arm], xp.float32(std_floor))
+        mean = xp.ravel(state.mean)[arm * slots + slot(time)] if centre else xp.float32(0)
+        return xp.clip((reward - mean) / std, -clip, clip)
+
+    return Normaliser(init, update, apply)

@@ -1,0 +1,57 @@
+"""The five agents as five rows of a table: how reward is made, who picks alpha, what the policy sees."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from sadapt.errors import UserError, nearest
+
+MAXIMISE, MINIMISE = 0, 1
+ARMS = ("s-max", "s-min")
+"""Arm i of the bandit: alpha = 0 pays +surprise, alpha = 1 pays -surprise."""
+
+
+class Objective(NamedTuple):
+    """One agent."""
+
+    title: str
+    arm: int | None
+    """The arm that it always pulls; None leaves the choice to the bandit."""
+    reward: str | None
+    """Paid by `surprise` or by the task (`extrinsic`); None does not learn."""
+    sees_theta: bool
+    """Whether the policy sees theta, t/T and alpha beside the observation."""
+
+    @property
+    def intrinsic(self) -> bool:
+        return self.reward == "surprise"
+
+
+OBJECTIVES: dict[str, Objective] = {
+    "s-adapt": Objective("S-Adapt", arm=None, reward="surprise", sees_theta=True),
+    "s-min": Objective("S-Min", arm=MINIMISE, reward="surprise", sees_theta=True),
+    "s-max": Objective("S-Max", arm=MAXIMISE, reward="surprise", sees_theta=True),
+    "extrinsic": Objective("Extrinsic", arm=MAXIMISE, reward="extrinsic", sees_theta=False),
+    "random": Objective("Random", arm=MAXIMISE, reward=None, sees_theta=False),
+}
+
+
+def objective(name: str) -> Objective:
+    """The row called `name`."""
+    if name not in OBJECTIVES:
+        raise UserError(f"unknown objective {name!r}: {nearest(name, OBJECTIVES)}")
+    return OBJECTIVES[name]
+
+
+def reward(row: Objective, arm: Any, surprise: Any, extrinsic: Any, xp: Any = jnp) -> Any:
+    """(-1)^alpha * surprise for the intrinsic agents, the task's reward for the others."""
+    if row.intrinsic:
+        return xp.where(arm == MINIMISE, -surprise, surprise)
+    return extrinsic
+
+
+def feedback(entropy: Any, h_random: Any, xp: Any = jnp) -> Any:
+    """f = |(H - H_rand) / H_rand|: how far the episode's final entropy ended from a random agent's."""
+    return xp.abs((entropy - h_random) / h_random)

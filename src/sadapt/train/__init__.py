@@ -1,0 +1,1 @@
+"""Drivers that compose world, motivation and learner into a training program."""

@@ -1,0 +1,113 @@
+"""The compiled driver: whole chunks of training as one XLA program, for worlds written in JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
+
+from sadapt.motivation.baseline import random_entropy
+from sadapt.motivation.episode import Answer, Fresh
+from sadapt.train.program import Program, TrainState, death_treatment
+
+Array = jax.Array
+Chunk = Callable[[TrainState], TrainState]
+
+
+def answer_worlds(prog: Program, state: TrainState, actions: Array) -> Answer:
+    """Steps every world once, with a fresh one at hand."""
+    num_envs = prog.settings.num_envs
+    key_step, key_fresh = jax.random.split(state.world_key)
+    worlds, steps = jax.vmap(prog.env.step)(jax.random.split(key_step, num_envs), state.episodes.world, actions)
+    return Answer(worlds, steps, fresh_worlds(prog, key_fresh))
+
+
+def fresh_worlds(prog: Program, key: Array) -> Fresh:
+    """As many worlds as run side by side, just reset."""
+    return Fresh(*jax.vmap(prog.env.reset)(jax.random.split(key, prog.settings.num_envs)))
+
+
+def one_step(prog: Program, state: TrainState) -> TrainState:
+    """Act, let the worlds answer, observe."""
+    state, actions = prog.act(state)
+    return prog.observe(state, actions, answer_worlds(prog, state, actions))
+
+
+def start(prog: Program, key: Array, h_random: Array) -> TrainState:
+    """The state before the first step."""
+    key_worlds, key_run = jax.random.split(key)
+    return prog.init(key_run, fresh_worlds(prog, key_worlds), h_random)
+
+
+def chunk(prog: Program, *, learn: bool = True) -> Chunk:
+    """`state -> state` over `chunk_steps` environment steps, with or without updates."""
+    learner, num_envs = prog.learner, prog.settings.num_envs
+    vector_steps = learner.chunk_steps // num_envs
+
+    def step(state: TrainState, _: None) -> tuple[TrainState, None]:
+        return one_step(prog, state), None
+
+    def turn(state: TrainState, _: None) -> tuple[TrainState, None]:
+        state, _ = jax.lax.scan(step, state, None, length=learner.steps_per_update)
+        return prog.update(state), None
+
+    def run(state: TrainState) -> TrainState:
+        state = prog.refresh(state)
+        if not learn:
+            return jax.lax.scan(step, state, None, length=vector_steps)[0]
+        return jax.lax.scan(turn, state, None, length=vector_steps // learner.steps_per_update)[0]
+
+    return run
+
+
+def baseline(prog: Program) -> Callable[[Array], float]:
+    """`key -> H_rand` in this run's world, by its own marginal, horizon and treatment of deaths."""
+    return random_entropy(
+        prog.env,
+        prog.marginal,
+        on_death=death_treatment(prog.env, prog.settings),
+        horizon=prog.rules.horizon,
+        count=prog.settings.motivation.random_episodes,
+    )
+
+
+def run(prog: Program, state: TrainState, over: Callable[[Chunk], Chunk] = lambda chunk: chunk) -> Iterator[TrainState]:
+    """Yields the state after every chunk until the run's last step; the state given is consumed.
+
+    `over` transforms a chunk before it is compiled (`jax.vmap` trains several seeds at once).
+    """
+    learner = prog.learner
+    compiled = {learn: jax.jit(over(chunk(prog, learn=learn)), donate_argnums=0) for learn in (False, True)}
+    steps = int(jnp.max(state.step))
+    while steps < prog.settings.total_timesteps:
+        state = compiled[steps >= learner.warmup_steps](state)
+        steps += learner.chunk_steps
+        yield state
+
+
+def keys_of(seed: int) -> tuple[Array, Array]:
+    """The keys of the baseline and of the run, from the run's seed."""
+    key_baseline, key_run = jax.random.split(jax.random.key(seed))
+    return key_baseline, key_run
+
+
+def launch(prog: Program) -> TrainState:
+    """A run's first state, from its seed."""
+    key_baseline, key_run = keys_of(prog.settings.seed)
+    h_random = jnp.float32(baseline(prog)(key_baseline))
+    return jax.jit(lambda key, h: start(prog, key, h))(key_run, h_random)
+
+
+def launch_seeds(prog: Program, seeds: Sequence[int]) -> TrainState:
+    """First states of several seeds, stacked, and spread over the devices where their number divides."""
+    estimate = baseline(prog)
+    keys = [keys_of(seed) for seed in seeds]
+    h_random = jnp.asarray([estimate(key) for key, _ in keys], jnp.float32)
+    states = jax.jit(jax.vmap(lambda key, h: start(prog, key, h)))(jnp.stack([key for _, key in keys]), h_random)
+    devices = jax.devices()
+    if len(devices) == 1 or len(seeds) % len(devices):
+        return states
+    mesh = jax.make_mesh((len(devices),), ("seeds",))
+    return jax.device_put(states, NamedSharding(mesh, PartitionSpec("seeds")))

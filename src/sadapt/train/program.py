@@ -1,0 +1,274 @@
+"""The training program: world, motivation and learner composed into pure functions over one state.
+
+The compiled driver scans them whole; the host driver calls them one by one around worlds that are not written in JAX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from sadapt.envs.base import Env
+from sadapt.errors import UserError
+from sadapt.learners.base import Learner, LearnerState, Report
+from sadapt.learners.dqn import DQNSettings, dqn
+from sadapt.learners.idle import idle
+from sadapt.learners.networks import Network, paper, paper_kind, plain, plain_conv, window
+from sadapt.learners.pqn import pqn
+from sadapt.learners.replay import Replay, replay
+from sadapt.motivation import objectives
+from sadapt.motivation.bandits import Bandit, BanditState, fixed, ucb
+from sadapt.motivation.episode import Answer, Episode, Episodes, Fresh, Summary, episodes
+from sadapt.motivation.marginals import Marginal, bernoulli, gaussian, require_binary
+from sadapt.motivation.normalisation import NormaliserState, running
+from sadapt.motivation.objectives import ARMS, Objective
+from sadapt.train.settings import Settings
+
+Array = jax.Array
+
+
+class Tally(NamedTuple):
+    """Sums since the last report: over episodes that ended, and over updates."""
+
+    episodes: Array
+    reward: Array
+    length: Array
+    deaths: Array
+    surprise: Array
+    entropy: Array
+    arm: Array
+    feedback: Array
+    counters: dict[str, Array]
+    updates: Array
+    loss: Array
+    q: Array
+
+
+class TrainState(NamedTuple):
+    """All of a run: what is not in here does not influence what comes next."""
+
+    key: Array
+    world_key: Array
+    """Chance of the worlds in the step under way."""
+    step: Array
+    """Environment steps so far."""
+    h_random: Array
+    episodes: Episode
+    bandit: BanditState
+    normaliser: NormaliserState
+    learner: LearnerState
+    tally: Tally
+
+
+class Program(NamedTuple):
+    """One run as pure functions; `N` worlds side by side."""
+
+    init: Callable[[Array, Fresh, Array], TrainState]
+    """`init(key, N fresh worlds, h_random) -> state`."""
+    act: Callable[[TrainState], tuple[TrainState, Array]]
+    observe: Callable[[TrainState, Array, Answer], TrainState]
+    update: Callable[[TrainState], TrainState]
+    refresh: Callable[[TrainState], TrainState]
+    greedy: Callable[[LearnerState, Episode], Array]
+    learner: Learner
+    rules: Episodes
+    marginal: Marginal
+    memory: Replay | None
+    """The replay, for learners that have one."""
+    network: Network | None
+    env: Env
+    settings: Settings
+
+
+def build_marginal(env: Env, settings: Settings) -> Marginal:
+    """The marginal that the settings ask for, over what the world shows it."""
+    wanted = settings.motivation
+    if wanted.marginal == "bernoulli":
+        require_binary(env.name, env.low, env.high, env.obs_dtype)
+        return bernoulli(env.seen_shape, clip=wanted.probability_clip, pseudo_count=wanted.pseudo_count)
+    return gaussian(env.seen_shape, std_floor=wanted.std_floor, pseudo_count=wanted.pseudo_count)
+
+
+def build_rules(env: Env, marginal: Marginal, bandit: Bandit, row: Objective, settings: Settings) -> Episodes:
+    """Episodes as the settings and the objective want them."""
+    wanted = settings.motivation
+    ends = {"auto": row.intrinsic, "terminal": True, "through": False}[wanted.bootstrap]
+    return episodes(
+        env,
+        marginal,
+        bandit,
+        on_death=death_treatment(env, settings),
+        horizon=wanted.horizon,
+        horizon_is_terminal=ends,
+        death_is_terminal=not row.intrinsic,
+    )
+
+
+def death_treatment(env: Env, settings: Settings) -> str:
+    """`on_death`, resolved."""
+    wanted = settings.motivation.on_death
+    return env.on_death if wanted == "auto" else wanted
+
+
+def build_network(env: Env, marginal: Marginal, row: Objective, settings: Settings) -> Network:
+    """The network that the settings ask for."""
+    wanted, theta = settings.network, marginal.feature_shape if row.sees_theta else None
+    name = wanted.network
+    if name == "auto":
+        fast = "plain" if env.agent_channel is None else "window"
+        name = "paper" if isinstance(settings.learner, DQNSettings) else fast
+    if name == "paper":
+        return paper(env.obs_shape, theta, env.num_actions, paper_kind(env.obs_shape))
+    if name == "window":
+        if env.agent_channel is None:
+            raise UserError(f"the window network needs an agent to look around; {env.name!r} has none: use plain")
+        return window(
+            env.obs_shape, theta, env.num_actions, env.agent_channel, radius=wanted.radius, hidden=wanted.hidden
+        )
+    if len(env.obs_shape) == 3 and env.obs_shape[0] * env.obs_shape[1] >= 100:
+        return plain_conv(env.obs_shape, theta, env.num_actions, hidden=wanted.hidden)
+    return plain(env.obs_shape, theta, env.num_actions, hidden=(wanted.hidden, wanted.hidden))
+
+
+def program(env: Env, settings: Settings) -> Program:
+    """Composes a run."""
+    row = objectives.objective(settings.objective)
+    num_envs, wanted = settings.num_envs, settings.motivation
+    if num_envs < 1 or settings.total_timesteps < 1:
+        raise UserError(
+            f"a run needs at least one world and one step; got num_envs={num_envs}, "
+            f"total_timesteps={settings.total_timesteps}"
+        )
+    marginal = build_marginal(env, settings)
+    bandit = ucb(len(ARMS), c=wanted.ucb_c) if row.arm is None else fixed(row.arm, arms=len(ARMS))
+    rules = build_rules(env, marginal, bandit, row, settings)
+    normaliser = running(len(ARMS), rules.horizon, baseline=wanted.baseline, clip=wanted.reward_clip)
+
+    def payment(state: NormaliserState, arm: Array, time: Array, surprise: Array, extrinsic: Array) -> Array:
+        raw = objectives.reward(row, arm, surprise, extrinsic)
+        return normaliser.apply(state, arm, time, raw) if wanted.normalise else raw
+
+    memory, network = None, None
+    if row.reward is None:
+        learner = idle(env.num_actions, num_envs=num_envs)
+    else:
+        network = build_network(env, marginal, row, settings)
+        chosen = settings.learner
+        sizes = {"num_envs": num_envs, "total_steps": settings.total_timesteps}
+        if isinstance(chosen, DQNSettings):
+            if chosen.batch_size > chosen.learning_starts or chosen.batch_size > chosen.buffer_size:
+                raise UserError(
+                    f"a batch of {chosen.batch_size} needs that many steps before learning starts and in the replay; "
+                    f"got learning_starts={chosen.learning_starts}, buffer_size={chosen.buffer_size}"
+                )
+            memory = replay(
+                env,
+                marginal,
+                capacity=chosen.buffer_size,
+                num_envs=num_envs,
+                horizon=rules.horizon,
+                interval=chosen.snapshot_interval,
+            )
+            learner = dqn(chosen, network, memory, payment, **sizes)
+        else:
+            learner = pqn(chosen, network, payment, **sizes)
+
+    def see(episodes: Episode) -> Any:
+        if network is None:
+            return ()
+        return jax.vmap(lambda episode: network.view(rules.look(episode)))(episodes)
+
+    def init(key: Array, fresh: Fresh, h_random: Array) -> TrainState:
+        key_learner, key_arms, key_run, key_world = jax.random.split(key, 4)
+        bandit_state, arms = rules.choose(key_arms, bandit.init(), jnp.ones(num_envs, bool))
+        begun = jax.vmap(rules.begin)(fresh, arms)
+        return TrainState(
+            key=key_run,
+            world_key=key_world,
+            step=jnp.zeros((), jnp.int32),
+            h_random=jnp.asarray(h_random, jnp.float32),
+            episodes=begun,
+            bandit=bandit_state,
+            normaliser=normaliser.init(),
+            learner=learner.init(key_learner, begun, see(begun)),
+            tally=empty_tally(env),
+        )
+
+    def act(state: TrainState) -> tuple[TrainState, Array]:
+        key, key_act, key_world = jax.random.split(state.key, 3)
+        learned, actions = learner.act(key_act, state.learner, see(state.episodes), state.step)
+        return state._replace(key=key, world_key=key_world, learner=learned), actions
+
+    def observe(state: TrainState, actions: Array, answer: Answer) -> TrainState:
+        key, key_shock, key_arms = jax.random.split(state.key, 3)
+        shocks = jax.random.split(key_shock, num_envs)
+        after, seen = jax.vmap(rules.absorb)(shocks, state.episodes, answer)
+        bandit_state, begun, summary = rules.settle(
+            key_arms, state.bandit, state.h_random, after, seen.closed, answer.fresh
+        )
+        statistics = state.normaliser
+        if row.reward is not None and wanted.normalise:
+            raw = objectives.reward(row, seen.arm, seen.surprise, seen.extrinsic)
+            statistics = normaliser.update(statistics, seen.arm, seen.t, raw)
+        return state._replace(
+            key=key,
+            step=state.step + num_envs,
+            episodes=begun,
+            bandit=bandit_state,
+            normaliser=statistics,
+            learner=learner.observe(state.learner, actions, seen, begun),
+            tally=add_episodes(state.tally, summary),
+        )
+
+    def update(state: TrainState) -> TrainState:
+        def once(state: TrainState, _: None) -> tuple[TrainState, None]:
+            key, key_update = jax.random.split(state.key)
+            learned, report = learner.update(key_update, state.learner, see(state.episodes), state.normaliser)
+            return state._replace(key=key, learner=learned, tally=add_update(state.tally, report)), None
+
+        if learner.updates_per_turn == 1:
+            return once(state, None)[0]
+        return jax.lax.scan(once, state, None, length=learner.updates_per_turn)[0]
+
+    def refresh(state: TrainState) -> TrainState:
+        return state._replace(learner=learner.refresh(state.learner), tally=empty_tally(env))
+
+    def greedy(state: LearnerState, episodes: Episode) -> Array:
+        return learner.greedy(state, see(episodes))
+
+    return Program(
+        init, act, observe, update, refresh, greedy, learner, rules, marginal, memory, network, env, settings
+    )
+
+
+def empty_tally(env: Env) -> Tally:
+    """Nothing has happened yet."""
+    zero = jnp.zeros((), jnp.float32)
+    return Tally(*[zero] * 8, dict.fromkeys(env.counters, zero), zero, zero, zero)
+
+
+def add_episodes(tally: Tally, summary: Summary) -> Tally:
+    """Counts the episodes that ended in this step."""
+
+    def total(so_far: Array, values: Array) -> Array:
+        return so_far + jnp.sum(jnp.where(summary.closed, values.astype(jnp.float32), 0.0))
+
+    return tally._replace(
+        episodes=total(tally.episodes, summary.closed),
+        reward=total(tally.reward, summary.reward),
+        length=total(tally.length, summary.length),
+        deaths=total(tally.deaths, summary.deaths),
+        surprise=total(tally.surprise, summary.surprise),
+        entropy=total(tally.entropy, summary.entropy),
+        arm=total(tally.arm, summary.arm),
+        feedback=total(tally.feedback, summary.feedback),
+        counters={name: total(so_far, summary.counters[name]) for name, so_far in tally.counters.items()},
+    )
+
+
+def add_update(tally: Tally, report: Report) -> Tally:
+    """Counts one update."""
+    return tally._replace(updates=tally.updates + 1, loss=tally.loss + report.loss, q=tally.q + report.q)

@@ -1,0 +1,73 @@
+"""Everything that decides a training run, as frozen dataclasses; nobody writes into them later."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sadapt.learners.dqn import DQNSettings
+from sadapt.learners.pqn import PQNSettings
+
+
+@dataclass(frozen=True)
+class MotivationSettings:
+    """How surprise is measured and paid."""
+
+    marginal: Literal["bernoulli", "gaussian"] = "bernoulli"
+    """Family of the state marginal."""
+    pseudo_count: float = 0.0
+    """Imagined all-zero observations before the first (0 is the paper's formula, 1 the authors' program)."""
+    probability_clip: float = 1e-4
+    """Bernoulli probabilities stay this far from 0 and 1."""
+    std_floor: float = 0.1
+    """Least standard deviation of the Gaussian marginal, in units of the observation."""
+    ucb_c: float = math.sqrt(2)
+    """Exploration of the bandit."""
+    random_episodes: int = 100
+    """Episodes of random play that estimate H_rand."""
+    on_death: Literal["auto", "end", "soft", "shock"] = "auto"
+    """What a death before the horizon does; auto leaves it to the world."""
+    horizon: int | None = None
+    """Steps in an episode; None leaves it to the world."""
+    normalise: bool = True
+    """Subtract the running mean of rewards and divide by their running deviation, per arm."""
+    baseline: Literal["global", "time"] = "global"
+    """One running mean of the reward, or one per time step."""
+    reward_clip: float = math.inf
+    """Normalised rewards stay within this distance of 0."""
+    bootstrap: Literal["auto", "terminal", "through"] = "auto"
+    """Whether values end at the horizon; auto ends them for intrinsic agents only."""
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """What the policy looks through."""
+
+    network: Literal["auto", "paper", "window", "plain"] = "auto"
+    """auto is the paper's for dqn; for pqn the window where the world has an agent channel, else plain."""
+    hidden: int = 128
+    """Units of the hidden layer of window and plain networks."""
+    radius: int = 5
+    """Cells that the window sees in each direction."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One training run."""
+
+    env: str
+    """World to train in."""
+    objective: str = "s-adapt"
+    """Agent: s-adapt, s-min, s-max, extrinsic or random."""
+    seed: int = 1
+    """Seed of everything random."""
+    total_timesteps: int = 1_000_000
+    """Environment steps, over all worlds side by side."""
+    num_envs: int = 64
+    """Worlds side by side."""
+    layout: str | None = None
+    """A map of your own for mazes and butterflies, as a text file."""
+    motivation: MotivationSettings = field(default_factory=MotivationSettings)
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    learner: DQNSettings | PQNSettings = field(default_factory=PQNSettings)
