@@ -1,0 +1,111 @@
+"""Butterflies: a catcher and butterflies that flutter about.
+
+Actions: stay, left, up, right, down; walls and the map's edge block the catcher. A butterfly in its cell is caught and
+pays 1. Every third step each butterfly draws a direction; the four directions are resolved one after another (left, up,
+right, down), and a butterfly moves if its target held no wall, butterfly or catcher when its direction's turn came.
+The world ends when none is left. Channels: wall, butterfly, catcher; the marginal sees the first two.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sadapt.envs import bitboard, scripted
+from sadapt.envs.base import Env, Step
+from sadapt.envs.grid import ACTIONS, next_cells
+from sadapt.envs.layout import Layout
+from sadapt.envs.tiles import paint
+
+Array = jax.Array
+FLUTTER_EVERY = 3
+
+
+class ButterfliesState(NamedTuple):
+    """bool[H, W] of butterflies, the catcher's cell number (row by row), steps since the start."""
+
+    butterflies: Array
+    catcher: Array
+    clock: Array
+
+
+def draw_bits(key: Array, shape: tuple[int, int]) -> tuple[Array, Array]:
+    """Two fair bits for every cell, as bit boards: the low and the high bit of its direction."""
+    low, high = jax.random.bits(key, (2, shape[0], bitboard.words(shape[1])), jnp.uint32)
+    return low, high
+
+
+def draw(key: Array, shape: tuple[int, int]) -> Array:
+    """The same draw as a plane: 0 left, 1 up, 2 right, 3 down."""
+    low, high = (bitboard.unpack(bits, shape[1]).astype(jnp.uint8) for bits in draw_bits(key, shape))
+    return low + 2 * high
+
+
+def flutter(flying: Array, free: Array, low: Array, high: Array) -> Array:
+    """Moves every butterfly in its cell's direction where the target is free; all arguments are bit boards."""
+    groups = (flying & ~low & ~high, flying & low & ~high, flying & ~low & high, flying & low & high)
+    ahead = (bitboard.left, bitboard.up, bitboard.right, bitboard.down)
+    back = (bitboard.right, bitboard.down, bitboard.left, bitboard.up)
+    for group, go, come in zip(groups, ahead, back, strict=True):
+        moving = group & come(free & ~flying)
+        flying = (flying & ~moving) | go(moving)
+    return flying
+
+
+def butterflies(layout: Layout, *, name: str = "butterflies", horizon: int = 100) -> Env:
+    """A garden with the walls, catcher and butterflies of `layout`."""
+    height, width = layout.wall.shape
+    start = np.int32(layout.agent[0] * width + layout.agent[1])
+    table = next_cells(layout.wall)
+    cells = np.arange(height * width, dtype=np.int32).reshape(height, width)
+    channel = np.arange(3).reshape(1, 1, 3)
+    open_cells = np.asarray(bitboard.pack(jnp.asarray(~layout.wall)))
+
+    def observe(state: ButterfliesState) -> Array:
+        here = (cells == state.catcher)[..., None]
+        return jnp.where(
+            channel == 0, layout.wall[..., None], jnp.where(channel == 1, state.butterflies[..., None], here)
+        ).astype(jnp.uint8)
+
+    def reset(key: Array) -> tuple[ButterfliesState, Array]:
+        state = ButterfliesState(jnp.asarray(layout.butterflies), jnp.asarray(start), jnp.zeros((), jnp.int32))
+        return state, observe(state)
+
+    def rules(state: ButterfliesState, action: Array, low: Array, high: Array) -> tuple[ButterfliesState, Step]:
+        catcher = jnp.asarray(table)[state.catcher, action]
+        here = bitboard.single(catcher // width, catcher % width, (height, width))
+        flying = bitboard.pack(state.butterflies)
+        caught = jnp.any((flying & here) > 0)
+        clock = state.clock + 1
+        left = flying & ~here
+        moved = flutter(left, jnp.asarray(open_cells) & ~here, low, high)
+        left = jnp.where(clock % FLUTTER_EVERY == 0, moved, left)
+        state = ButterfliesState(bitboard.unpack(left, width), catcher, clock)
+        return state, Step(observe(state), caught.astype(jnp.float32), ~jnp.any(left > 0), {})
+
+    def step(key: Array, state: ButterfliesState, action: Array) -> tuple[ButterfliesState, Step]:
+        return rules(state, action, *draw_bits(key, (height, width)))
+
+    def render(state: ButterfliesState) -> np.ndarray:
+        flying = np.asarray(state.butterflies)
+        layers = [(layout.wall, "wall"), (flying, "butterfly"), (cells == int(state.catcher), "catcher")]
+        return paint(layers, tile=16 if max(height, width) > 20 else 24)
+
+    return Env(
+        name=name,
+        reset=reset,
+        step=step,
+        render=render,
+        obs_shape=(height, width, 3),
+        obs_dtype=np.uint8,
+        channels=("wall", "butterfly", "catcher"),
+        actions=ACTIONS,
+        horizon=horizon,
+        marginal_channels=(0, 1),
+        agent_channel=2,
+        scripted=scripted.butterflies(layout),
+        about="catch butterflies that flutter about",
+    )

@@ -1,0 +1,75 @@
+"""Maze: static walls and one goal.
+
+Actions: stay, left, up, right, down; walls and the map's edge block. Reaching the goal pays 1 once and removes it; the
+episode goes on to the horizon. There is no chance in it. Channels: wall, agent, goal.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sadapt.envs import scripted
+from sadapt.envs.base import Env, Step
+from sadapt.envs.grid import ACTIONS, next_cells
+from sadapt.envs.layout import Layout
+from sadapt.envs.tiles import paint
+
+Array = jax.Array
+
+
+class MazeState(NamedTuple):
+    """Where the agent is (cell number, row by row) and whether the goal is still there."""
+
+    agent: Array
+    goal: Array
+
+
+def maze(layout: Layout, *, name: str = "maze", horizon: int = 100) -> Env:
+    """A maze with the walls, start and goal of `layout`."""
+    height, width = layout.wall.shape
+    assert layout.goal is not None, "a maze's layout has a goal"
+    start, goal = (np.int32(row * width + column) for row, column in (layout.agent, layout.goal))
+    table = next_cells(layout.wall)
+    cells = np.arange(height * width, dtype=np.int32).reshape(height, width, 1)
+    channel = np.arange(3).reshape(1, 1, 3)
+    wall = layout.wall[..., None]
+
+    def observe(state: MazeState) -> Array:
+        moving = jnp.where(channel == 1, cells == state.agent, (cells == goal) & state.goal)
+        return jnp.where(channel == 0, wall, moving).astype(jnp.uint8)
+
+    def reset(key: Array) -> tuple[MazeState, Array]:
+        state = MazeState(jnp.asarray(start), jnp.asarray(True))
+        return state, observe(state)
+
+    def step(key: Array, state: MazeState, action: Array) -> tuple[MazeState, Step]:
+        agent = jnp.asarray(table)[state.agent, action]
+        reached = state.goal & (agent == goal)
+        state = MazeState(agent, state.goal & ~reached)
+        return state, Step(observe(state), reached.astype(jnp.float32), jnp.zeros((), bool), {})
+
+    def render(state: MazeState) -> np.ndarray:
+        places = cells[..., 0]
+        goal_plane = (places == goal) & bool(state.goal)
+        layers = [(layout.wall, "wall"), (goal_plane, "goal"), (places == int(state.agent), "agent")]
+        return paint(layers, tile=16 if max(height, width) > 20 else 24)
+
+    return Env(
+        name=name,
+        reset=reset,
+        step=step,
+        render=render,
+        obs_shape=(height, width, 3),
+        obs_dtype=np.uint8,
+        channels=("wall", "agent", "goal"),
+        actions=ACTIONS,
+        horizon=horizon,
+        marginal_channels=(0, 1, 2),
+        agent_channel=1,
+        scripted=scripted.maze(layout),
+        about="find the goal in a maze of long corridors",
+    )

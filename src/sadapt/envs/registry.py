@@ -1,0 +1,72 @@
+"""Every world by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from sadapt.envs.base import Env
+from sadapt.envs.butterflies import butterflies
+from sadapt.envs.layout import Layout, load, packaged
+from sadapt.envs.maze import maze
+from sadapt.envs.tetris import tetris
+from sadapt.errors import UserError, nearest
+
+
+class Entry(NamedTuple):
+    """How a world is made; `kind` names the maps that it takes, None if it takes none."""
+
+    build: Callable[..., Env]
+    horizon: int
+    kind: str | None = None
+
+
+REGISTRY: dict[str, Entry] = {
+    "maze-small": Entry(maze, 100, "maze"),
+    "maze-large": Entry(maze, 250, "maze"),
+    "butterflies-small": Entry(butterflies, 100, "butterflies"),
+    "butterflies-large": Entry(butterflies, 500, "butterflies"),
+    "butterflies-very-high": Entry(butterflies, 500, "butterflies"),
+    "butterflies-high": Entry(butterflies, 500, "butterflies"),
+    "butterflies-medium": Entry(butterflies, 500, "butterflies"),
+    "butterflies-low": Entry(butterflies, 500, "butterflies"),
+    "butterflies-very-low": Entry(butterflies, 500, "butterflies"),
+    "tetris": Entry(tetris, 200),
+}
+
+
+def names() -> tuple[str, ...]:
+    """The names that `make` knows."""
+    return tuple(REGISTRY)
+
+
+def make(name: str, layout: str | Path | None = None) -> Env:
+    """The world called `name`, on its own map or on the user's."""
+    if name not in REGISTRY:
+        raise UserError(f"unknown world {name!r}: {nearest(name, REGISTRY)}")
+    entry = REGISTRY[name]
+    if entry.kind is None:
+        if layout is not None:
+            raise UserError(f"{name!r} has no map, so --layout {layout} means nothing to it; leave it away")
+        return entry.build(name=name, horizon=entry.horizon)
+    chosen: Layout = packaged(name, entry.kind) if layout is None else load(layout, entry.kind)
+    return entry.build(chosen, name=name, horizon=entry.horizon)
+
+
+def describe() -> list[dict[str, object]]:
+    """A row per world, for tables."""
+    rows: list[dict[str, object]] = []
+    for name in names():
+        env = make(name)
+        rows.append(
+            {
+                "name": name,
+                "size": " x ".join(str(size) for size in env.obs_shape[:2]),
+                "horizon": env.horizon,
+                "actions": env.num_actions,
+                "channels": ", ".join(env.channels),
+                "about": env.about,
+            }
+        )
+    return rows

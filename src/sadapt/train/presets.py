@@ -1,0 +1,67 @@
+"""Settings per world: `paper` trains the paper's DQN, `fast` trains PQN within minutes on a laptop's core."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from sadapt.errors import UserError, nearest
+from sadapt.learners.dqn import DQNSettings
+from sadapt.learners.pqn import PQNSettings
+from sadapt.train.settings import MotivationSettings, Settings
+
+PRESETS = ("fast", "paper")
+
+
+FAST_STEPS = {
+    "maze-small": 1_000_000,
+    "maze-large": 3_000_000,
+    "butterflies-small": 1_500_000,
+    "butterflies-": 3_000_000,
+    "tetris": 2_500_000,
+    "": 2_000_000,
+}
+"""Environment steps by the longest matching beginning of the world's name."""
+
+
+def by_prefix(table: dict[str, int], name: str) -> int:
+    """The entry whose key is the longest beginning of `name`."""
+    return table[max((key for key in table if name.startswith(key)), key=len)]
+
+
+def curious(name: str) -> float:
+    """The bandit's c in the paper: 2 in the large maze and MinAtar, sqrt 2 elsewhere."""
+    return 2.0 if name == "maze-large" or name.startswith("minatar-") else math.sqrt(2)
+
+
+def preset(env: str, name: str = "fast") -> Settings:
+    """Settings of preset `name` for the world `env`."""
+    if name not in PRESETS:
+        raise UserError(f"unknown preset {name!r}: {nearest(name, PRESETS)}")
+    return paper(env) if name == "paper" else fast(env)
+
+
+def paper(env: str) -> Settings:
+    """The paper's: DQN, one world, 10M steps."""
+    arcade = env.startswith(("minatar-", "atari-"))
+    learner = DQNSettings(exploration_fraction=0.5 if arcade else 0.1)
+    if env.startswith("atari-"):
+        learner = replace(learner, learning_starts=80_000)
+    return Settings(
+        env=env,
+        total_timesteps=10_000_000,
+        num_envs=1,
+        motivation=MotivationSettings(ucb_c=curious(env)),
+        learner=learner,
+    )
+
+
+def fast(env: str) -> Settings:
+    """Ours: PQN, 64 worlds side by side, rewards relative to their mean at the same time step."""
+    return Settings(
+        env=env,
+        total_timesteps=by_prefix(FAST_STEPS, env),
+        num_envs=64,
+        motivation=MotivationSettings(ucb_c=curious(env), baseline="time", reward_clip=5.0),
+        learner=PQNSettings(),
+    )

@@ -1,0 +1,98 @@
+"""The table of agents, the sign of what they are paid, and the bandit's feedback."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sadapt.errors import UserError
+from sadapt.motivation.objectives import ARMS, MAXIMISE, MINIMISE, OBJECTIVES, feedback, objective, reward
+
+
+def test_alpha_zero_maximises_and_one_minimises():
+    assert (MAXIMISE, MINIMISE) == (0, 1)
+    assert ARMS[MAXIMISE] == "s-max"
+    assert ARMS[MINIMISE] == "s-min"
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "arm", "paid_by", "intrinsic", "sees_theta"),
+    [
+        ("s-adapt", "S-Adapt", None, "surprise", True, True),
+        ("s-min", "S-Min", 1, "surprise", True, True),
+        ("s-max", "S-Max", 0, "surprise", True, True),
+        ("extrinsic", "Extrinsic", 0, "extrinsic", False, False),
+        ("random", "Random", 0, None, False, False),
+    ],
+)
+def test_the_five_agents(name, title, arm, paid_by, intrinsic, sees_theta):
+    row = objective(name)
+    assert (row.title, row.arm, row.reward, row.intrinsic, row.sees_theta) == (
+        title,
+        arm,
+        paid_by,
+        intrinsic,
+        sees_theta,
+    )
+
+
+def test_there_are_five_and_no_others():
+    assert set(OBJECTIVES) == {"s-adapt", "s-min", "s-max", "extrinsic", "random"}
+    with pytest.raises(UserError, match="did you mean 's-adapt'"):
+        objective("sadapt")
+
+
+@pytest.mark.parametrize("xp", [jnp, np])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("s-adapt", [3.0, -3.0]),
+        ("s-min", [3.0, -3.0]),
+        ("s-max", [3.0, -3.0]),
+        ("extrinsic", [7.0, 8.0]),
+        ("random", [7.0, 8.0]),
+    ],
+)
+def test_reward_under_either_arm(name, expected, xp):
+    """(-1)^alpha times a surprise of 3, whoever picked alpha; the task's reward for the others."""
+    arm, surprise = xp.asarray([0, 1], xp.int32), xp.asarray([3.0, 3.0], xp.float32)
+    paid = reward(objective(name), arm, surprise, xp.asarray([7.0, 8.0], xp.float32), xp)
+    np.testing.assert_array_equal(paid, expected)
+
+
+@pytest.mark.parametrize("name", ["s-min", "s-max"])
+def test_single_objective_agents_are_paid_by_their_own_arm(name):
+    row = objective(name)
+    paid = jax.jit(lambda surprise: reward(row, jnp.int32(row.arm), surprise, jnp.float32(9)))(jnp.float32(2))
+    assert float(paid) == {"s-min": -2, "s-max": 2}[name]
+
+
+@pytest.mark.parametrize(
+    ("entropy", "h_random", "expected"),
+    [
+        (4.0, 4.0, 0.0),
+        (6.0, 4.0, 0.5),
+        (2.0, 4.0, 0.5),
+        (0.0, 4.0, 1.0),
+        (12.0, 4.0, 2.0),
+        # a Gaussian's entropy may be negative
+        (-6.0, -4.0, 0.5),
+        (4.0, -4.0, 2.0),
+    ],
+)
+@pytest.mark.parametrize("xp", [jnp, np])
+def test_feedback_table(entropy, h_random, expected, xp):
+    assert float(feedback(xp.float32(entropy), xp.float32(h_random), xp)) == pytest.approx(expected)
+
+
+@given(st.floats(0, 1e3, width=32), st.floats(0.125, 1e3, width=32))
+def test_feedback_is_the_distance_in_units_of_the_baseline(distance, h_random):
+    h_random, distance = np.float32(h_random), np.float32(distance)
+    above, below = (feedback(np.float32(h_random + sign * distance), h_random, np) for sign in (1, -1))
+    assert above >= 0
+    assert above == pytest.approx(float(distance) / float(h_random), rel=1e-3, abs=1e-3)
+    assert above == pytest.approx(below, rel=1e-3, abs=1e-3)

@@ -1,0 +1,147 @@
+"""The probe on two worlds whose regimes are known, one where S-Max has more room and one where S-Min has."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from worlds import coins, counter, ladder, line
+
+from sadapt.errors import UserError
+from sadapt.motivation.probe import probe
+
+
+def h(p):
+    """Entropies of coins at the marginal's clip."""
+    p = np.clip(np.asarray(p, np.float64), 1e-4, 1 - 1e-4)
+    return -p * np.log(p) - (1 - p) * np.log(1 - p)
+
+
+def climb_at_random(rungs, number, seed=0):
+    """Final entropies of random climbers, simulated rung by rung: every grip is right half of the time."""
+    random, entropies = np.random.default_rng(seed), []
+    for _ in range(number):
+        visits, rung = np.zeros(rungs), 0
+        visits[0] = 1
+        for _ in range(rungs - 1):
+            rung = min(rung + 1, rungs - 1) if random.random() < 0.5 else 0
+            visits[rung] += 1
+        entropies.append(h(visits / rungs).sum())
+    return np.array(entropies)
+
+
+@pytest.fixture(scope="module")
+def on_the_ladder():
+    return probe(ladder(64), episodes=64)
+
+
+@pytest.fixture(scope="module")
+def with_coins():
+    tosser = {"tosser": lambda key, world, theta: jnp.int32(1)}
+    return probe(dataclasses.replace(coins(8, horizon=40), scripted=tosser), episodes=64)
+
+
+def test_a_low_entropy_world_favours_s_max(on_the_ladder):
+    """The climber sees each of 64 rungs once, the right-handed one only the ground; a random one a few rungs."""
+    report = on_the_ladder
+    assert report.favours == "s-max"
+    assert (report.high_policy, report.low_policy) == ("climber", "always right")
+    assert report.h_high == pytest.approx(64 * h(1 / 64), rel=1e-3)
+    assert report.h_low == pytest.approx(64 * h(0), rel=1e-3)
+    simulated = climb_at_random(64, 500)
+    assert report.h_random == pytest.approx(simulated.mean(), abs=5 * simulated.std() / np.sqrt(64))
+    assert report.h_random_std == pytest.approx(simulated.std(), rel=0.4)
+
+
+def test_a_high_entropy_world_favours_s_min(with_coins):
+    """Coins that lie still are certain; a random agent's show heads a quarter of the time, a tosser's half."""
+    report = with_coins
+    assert report.favours == "s-min"
+    assert (report.low_policy, report.high_policy) == ("always still", "tosser")
+    assert report.h_low == pytest.approx(8 * h(0), rel=1e-3)
+    assert report.h_random == pytest.approx(8 * h(0.25), rel=0.08)
+    assert report.h_high == pytest.approx(8 * np.log(2), rel=0.05)
+
+
+@pytest.mark.parametrize("which", ["on_the_ladder", "with_coins"])
+def test_feedbacks_follow_from_the_rows(which, request):
+    report = request.getfixturevalue(which)
+    entropy = {row.name: row.entropy for row in report.rows}
+    baseline = entropy["random"]
+    assert report.h_random == baseline
+    assert report.h_low == min(entropy.values()) == entropy[report.low_policy]
+    assert report.h_high == max(entropy.values()) == entropy[report.high_policy]
+    assert report.feedback_low == pytest.approx((baseline - report.h_low) / baseline)
+    assert report.feedback_high == pytest.approx((report.h_high - baseline) / baseline)
+    assert report.favours == ("s-max" if report.feedback_high > report.feedback_low else "s-min")
+
+
+def test_rows_and_curves(on_the_ladder):
+    report = on_the_ladder
+    assert (report.env, report.episodes, report.horizon) == ("ladder", 64, 63)
+    assert [row.name for row in report.rows] == ["random", "climber", "always right"]
+    climber = report.rows[1]
+    assert (climber.entropy_std, climber.length, climber.deaths, climber.task_return) == (0, 63, 0, 0)
+    assert climber.curve.shape == (64,)
+    # after n observations n of the rungs were seen once
+    for n in (1, 2, 10, 64):
+        assert climber.curve[n - 1] == pytest.approx(n * h(1 / n) + (64 - n) * h(0), rel=1e-3)
+
+
+def test_the_quietest_constant_action_stands_in_for_a_missing_still(on_the_ladder, with_coins):
+    """The last action on the ladder, the first with the coins."""
+    assert on_the_ladder.rows[-1].name == "always right"
+    assert with_coins.rows[-1].name == "always still"
+
+
+def test_no_constants_where_the_world_has_a_still_policy():
+    still = dataclasses.replace(ladder(8), scripted={"still": lambda key, world, theta: jnp.int32(1)})
+    report = probe(still, episodes=8)
+    assert [row.name for row in report.rows] == ["random", "still"]
+    assert report.low_policy == "still"
+    assert (report.high_policy, report.feedback_high) == ("random", 0)
+
+
+def test_where_nothing_can_be_done_neither_is_favoured():
+    report = probe(counter(), episodes=4, kind="gaussian")
+    assert report.favours == "neither"
+    assert report.feedback_low == report.feedback_high == 0
+
+
+def test_treatment_of_death_is_the_worlds_unless_given():
+    """Always right: three steps to death; ended there, or alive again for ten steps and three deaths."""
+    walker = {"still": lambda key, world, theta: jnp.int32(1)}
+    env = dataclasses.replace(line(cells=4, horizon=10), scripted=walker, on_death="soft")
+    own, given = (probe(env, episodes=2, on_death=treatment).rows[1] for treatment in (None, "end"))
+    assert (own.length, own.deaths, own.task_return) == (10, 3, 5)
+    assert (given.length, given.deaths, given.task_return) == (3, 1, 1.5)
+
+
+def test_pseudo_count_and_seed_are_passed_on(on_the_ladder):
+    """One empty observation more: the climber's 64 rungs were each seen in one of 65."""
+    told = []
+    report = probe(
+        ladder(64), episodes=64, seed=1, pseudo_count=1.0, on_progress=lambda name, share: told.append((name, share))
+    )
+    assert report.rows[1].entropy == pytest.approx(64 * h(1 / 65), rel=1e-4)
+    assert report.rows[0].deaths == on_the_ladder.rows[0].deaths
+    assert report.h_random_std != on_the_ladder.h_random_std
+    assert told == [
+        ("random", 0.0),
+        ("climber", pytest.approx(1 / 3)),
+        ("constant actions", pytest.approx(2 / 3)),
+        ("done", 1.0),
+    ]
+
+
+def test_mistakes_are_explained():
+    with pytest.raises(UserError, match=r"'counter' gives float32 values in \[0, inf\]: use --marginal gaussian"):
+        probe(counter(), kind="bernoulli")
+    with pytest.raises(UserError, match="at least one episode; got 0"):
+        probe(coins(), episodes=0)
+    with pytest.raises(UserError, match="did you mean 'bernoulli'"):
+        probe(coins(), kind="bernouli")
+    with pytest.raises(UserError, match="did you mean 'soft'"):
+        probe(coins(), on_death="sofft")
