@@ -17,7 +17,7 @@ help: ## show this list
 
 demo: .venv/.ready ## probe three worlds and film an agent in each (demo/*.gif)
 	@for env in $(FILMS); do \
-	    $(BIN)/sadapt probe $$env --quiet --plot demo/$$env.png && \
+	    $(BIN)/sadapt probe $$env --plot demo/$$env.png && \
 	    $(BIN)/sadapt film $$env --out demo/$$env.gif || exit; \
 	done
 
@@ -31,8 +31,8 @@ lint: .venv/.ready-test ## ruff and mypy
 slow: .venv/.ready-test ## the learning tests, minutes each
 	$(BIN)/pytest -m slow
 
-bench: .venv/.ready-test ## measure speed, one core
-	$(BIN)/python benchmarks/run.py
+bench: .venv/.ready-bench ## measure speed on one core, beside Stable-Baselines3
+	$(BIN)/sadapt bench
 
 clean: ## remove caches, builds and the demo's output (keeps runs/ and .venv)
 	rm -rf demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -54,4 +54,9 @@ distclean: clean ## clean, and remove .venv too
 .venv/.ready-test: .venv/.ready
 	@echo "adding the test tools to .venv"
 	@$(PIP) install --editable ".[test]"
+	@touch $@
+
+.venv/.ready-bench: .venv/.ready
+	@echo "adding Stable-Baselines3 to .venv"
+	@$(PIP) install --editable ".[bench]"
 	@touch $@

@@ -16,7 +16,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 WORLDS = {"errors", "film", "envs"}
 LEARNING = WORLDS | {"motivation", "learners"}
 STORED = LEARNING | {"train", "runs"}
-EVERYTHING = STORED | {"tables", "gym", "report", "experiments"}
+EVERYTHING = STORED | {"tables", "gym", "report", "experiments", "benchmarks"}
 
 MAY_IMPORT = {
     "errors": set(),
@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "runs": LEARNING | {"train"},
     "report": STORED - {"learners", "train"} | {"tables"},
     "experiments": STORED | {"tables"},
+    "benchmarks": STORED | {"tables"},
     "api": EVERYTHING,
     "cli": EVERYTHING | {"api"},
     "__main__": {"cli"},
@@ -71,7 +72,7 @@ def upward_imports(root: Path) -> list[str]:
             if top != root.name or name in FREE_FOR_ALL:
                 continue
             target = rest.partition(".")[0] or "__init__"
-            if target not in MAY_IMPORT[part] | {part}:
+            if target not in MAY_IMPORT.get(part, set()) | {part}:
                 found.append(f"{path.relative_to(root)} imports {name}")
     return found
 

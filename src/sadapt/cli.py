@@ -32,6 +32,7 @@ examples:
   sadapt probe maze-small --plot probe.png   the same, with a figure
   sadapt film tetris --out tetris.gif        watch a random agent
   sadapt film maze-small --policy walker     watch a scripted one
+  sadapt bench                               how fast this machine is
   sadapt probe --help                        every option of a command
   sadapt --version                           the version of this program"""
 
@@ -155,7 +156,55 @@ class FilmCommand:
         print(save(frames, self.out or Path(f"{self.env}-{self.policy}.gif"), fps=self.fps))
 
 
-COMMANDS: dict[str, Callable[..., Command]] = {"list": ListCommand, "probe": ProbeCommand, "film": FilmCommand}
+@dataclass(frozen=True)
+class BenchCommand:
+    """Measure speed on one core of this machine: worlds, learners, and their peers where they are installed."""
+
+    part: Annotated[Literal["all", "worlds", "learners"], tyro.conf.Positional, arg(help_behavior_hint="")] = "all"
+    """What to measure: all, worlds or learners."""
+    seconds: float = 3.0
+    """How long to repeat each measurement; the fastest call counts."""
+    json: Flag = False
+    """Print JSON instead of a table."""
+
+    def run(self) -> None:
+        from sadapt.benchmarks.timing import one_core
+
+        one_core()
+        from sadapt.benchmarks.run import PARTS, rows
+        from sadapt.tables import Column, show, show_json
+
+        records = []
+        with _progress(self.json) as on_progress:
+            for row in rows(PARTS if self.part == "all" else (self.part,), seconds=self.seconds):
+                records.append(row)
+                if on_progress is not None:
+                    on_progress(row["what"], min(len(records) / 17, 1.0))
+        if self.json:
+            return show_json(records)
+        return show(
+            records,
+            [
+                Column("what", "what"),
+                Column("value", "measured", _figures, right=True),
+                Column("unit", "unit"),
+                Column("ratio", "ratio", lambda ratio: f"{ratio:.2f}", right=True),
+                Column("reference", "reference", _figures, right=True),
+                Column("against", "against", folds=True),
+            ],
+        )
+
+
+def _figures(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+COMMANDS: dict[str, Callable[..., Command]] = {
+    "list": ListCommand,
+    "probe": ProbeCommand,
+    "film": FilmCommand,
+    "bench": BenchCommand,
+}
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -162,6 +162,7 @@ LANE = Env(
     horizon=100,
     marginal_channels=(0,),
     agent_channel=0,
+    counters=("pushed",),
 )
 
 
@@ -245,7 +246,8 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "reward with an axis": (answering(reward=lambda reward: reward[None]), r"reward must be .* not float32\[1\]"),
     "float termination": (answering(terminated=jnp.float32(0)), r"terminated must be bool\[\], not float32\[\]"),
     "counters in a list": (answering(counters=[]), "counters must be a dict"),
-    "counter with an axis": (answering(counters={"rows": jnp.zeros(2)}), "counter 'rows' must be a scalar"),
+    "counter with an axis": (answering(counters={"pushed": jnp.zeros(2)}), "counter 'pushed' must be a scalar"),
+    "counter without a name": ({"counters": ()}, r"step reports the counters \['pushed'\], but the Env names \[\]"),
     "bare tuple": (stepping(lambda state, step: (state, tuple(step))), r"must return \(state, Step\), not .*tuple"),
     "no pair": (resetting(lambda state, obs: obs), r"reset\(key\) must return a pair"),
     "python's if": (

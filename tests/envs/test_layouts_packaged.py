@@ -9,6 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from sadapt.envs.layout import packaged
+
 DENSITIES = {"very-high": 0.40, "high": 0.33, "medium": 0.27, "low": 0.20, "large": 0.13, "very-low": 0.10}
 BUTTERFLIES = ["butterflies-small", *(f"butterflies-{density}" for density in DENSITIES)]
 MAZES = {"maze-small": (100, (40, 50), 1.05), "maze-large": (250, (100, 125), 1.15)}
@@ -64,6 +66,15 @@ def test_size_and_characters(name):
     assert set(np.unique(cells(name))) <= set("#.AG" if name in MAZES else "#.Ab")
     assert (cells(name) == "A").sum() == 1
     assert (cells(name) == "G").sum() == (name in MAZES)
+
+
+@pytest.mark.parametrize("name", [*MAZES, *BUTTERFLIES])
+def test_parsed(name):
+    grid, layout = cells(name), packaged(name, "maze" if name in MAZES else "butterflies")
+    np.testing.assert_array_equal(layout.wall, grid == "#")
+    np.testing.assert_array_equal(layout.butterflies, grid == "b")
+    assert grid[layout.agent] == "A"
+    assert grid[layout.goal] == "G" if name in MAZES else layout.goal is None
 
 
 @pytest.mark.parametrize("name", [*MAZES, *BUTTERFLIES])

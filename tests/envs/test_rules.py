@@ -32,6 +32,7 @@ TIGHT = {
     "corridor": "#bb.b.A.bb.b",
     "column": "b . b b A . .",
     "rooms": "A.bb#b b#.bbb bbb#.b .b#b.b bb.bbb",
+    "wide": " ".join(["b.bbb" * 8, "A" + ".bb.b" * 7 + "bb.b", "bb.b#" * 8]),
 }
 
 Choose = Callable[[Any], int]
@@ -104,7 +105,7 @@ class Keys(NamedTuple):
 
 Play = Callable[[Keys, list[int]], Record]
 
-COMPILE_QUICKLY = {"xla_backend_optimization_level": 0}
+compile_quickly = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 
 def compiled(env: Env) -> Play:
@@ -117,7 +118,7 @@ def compiled(env: Env) -> Play:
         restart = functools.partial(jnp.where, step.terminated)
         return jax.tree.map(restart, fresh, state), (*step, restart(fresh_obs, step.obs))
 
-    @functools.partial(jax.jit, compiler_options=COMPILE_QUICKLY)
+    @compile_quickly
     def loop(key_resets, key_steps, actions):
         state, first = env.reset(key_resets[0])
         return first, jax.lax.scan(advance, state, (key_resets[1:], key_steps, actions))[1]
@@ -206,14 +207,18 @@ def directions(seed: int, size: tuple[int, int]) -> np.ndarray:
 
 @functools.cache
 def directions_drawer(size: tuple[int, int]) -> Callable:
-    return jax.jit(jax.vmap(lambda key: draw_directions(key, size)))
+    return compile_quickly(jax.vmap(lambda key: draw_directions(key, size)))
 
 
 @functools.cache
 def pieces(seed: int) -> tuple[list[int], list[int]]:
     """What Tetris draws with the keys of a seed's resets and steps."""
-    draw = jax.jit(jax.vmap(draw_piece))
-    return tuple(draw(jax.random.wrap_key_data(bits)).tolist() for bits in many_keys(seed))
+    return tuple(pieces_drawer()(jax.random.wrap_key_data(bits)).tolist() for bits in many_keys(seed))
+
+
+@functools.cache
+def pieces_drawer() -> Callable:
+    return compile_quickly(jax.vmap(draw_piece))
 
 
 def compare_maze(play: Play, text: str, choose: Choose, steps: int) -> Record:
@@ -422,6 +427,7 @@ def test_facts_of_tetris():
     env, _ = registered("tetris")
     assert (env.obs_shape, env.horizon, env.on_death) == ((10, 4, 2), 200, "shock")
     assert (env.channels, env.marginal_channels, env.agent_channel) == (("board", "piece"), (0,), None)
+    assert env.counters == ("rows",)
     assert env.num_actions == 12
     assert env.actions[2] == "rotation 0, column 2"
 
@@ -552,7 +558,7 @@ def test_the_last_butterfly_ends_the_episode():
 @functools.cache
 def tetris_step_by_step() -> Play:
     env = make("tetris")
-    return step_by_step(replace(env, reset=jax.jit(env.reset), step=jax.jit(env.step)))
+    return step_by_step(replace(env, reset=compile_quickly(env.reset), step=compile_quickly(env.step)))
 
 
 def place(moves: list[tuple[int, int]]) -> Record:

@@ -22,6 +22,8 @@ from sadapt.envs.tiles import paint
 
 Array = jax.Array
 FLUTTER_EVERY = 3
+CELLS_PER_WORD = 16
+"""Two random bits are enough for a cell."""
 
 
 class ButterfliesState(NamedTuple):
@@ -32,16 +34,13 @@ class ButterfliesState(NamedTuple):
     clock: Array
 
 
-def draw_bits(key: Array, shape: tuple[int, int]) -> tuple[Array, Array]:
-    """Two fair bits for every cell, as bit boards: the low and the high bit of its direction."""
-    low, high = jax.random.bits(key, (2, shape[0], bitboard.words(shape[1])), jnp.uint32)
-    return low, high
-
-
 def draw(key: Array, shape: tuple[int, int]) -> Array:
-    """The same draw as a plane: 0 left, 1 up, 2 right, 3 down."""
-    low, high = (bitboard.unpack(bits, shape[1]).astype(jnp.uint8) for bits in draw_bits(key, shape))
-    return low + 2 * high
+    """uint8[H, W]: a direction for every cell, uniformly; 0 left, 1 up, 2 right, 3 down."""
+    height, width = shape
+    words = jax.random.bits(key, (height, -(-width // CELLS_PER_WORD), 1), jnp.uint32)
+    low = words >> jnp.arange(CELLS_PER_WORD, dtype=jnp.uint32)[None, None] & 1
+    high = words >> jnp.arange(CELLS_PER_WORD, 2 * CELLS_PER_WORD, dtype=jnp.uint32)[None, None] & 1
+    return (low + 2 * high).reshape(height, -1)[:, :width].astype(jnp.uint8)
 
 
 def flutter(flying: Array, free: Array, low: Array, high: Array) -> Array:
@@ -61,33 +60,30 @@ def butterflies(layout: Layout, *, name: str = "butterflies", horizon: int = 100
     start = np.int32(layout.agent[0] * width + layout.agent[1])
     table = next_cells(layout.wall)
     cells = np.arange(height * width, dtype=np.int32).reshape(height, width)
-    channel = np.arange(3).reshape(1, 1, 3)
-    open_cells = np.asarray(bitboard.pack(jnp.asarray(~layout.wall)))
 
     def observe(state: ButterfliesState) -> Array:
-        here = (cells == state.catcher)[..., None]
-        return jnp.where(
-            channel == 0, layout.wall[..., None], jnp.where(channel == 1, state.butterflies[..., None], here)
-        ).astype(jnp.uint8)
+        planes = jnp.stack([jnp.asarray(layout.wall), state.butterflies, cells == state.catcher])
+        return jnp.moveaxis(planes.astype(jnp.uint8), 0, -1)
 
     def reset(key: Array) -> tuple[ButterfliesState, Array]:
         state = ButterfliesState(jnp.asarray(layout.butterflies), jnp.asarray(start), jnp.zeros((), jnp.int32))
         return state, observe(state)
 
-    def rules(state: ButterfliesState, action: Array, low: Array, high: Array) -> tuple[ButterfliesState, Step]:
+    def rules(state: ButterfliesState, action: Array, direction: Array) -> tuple[ButterfliesState, Step]:
         catcher = jnp.asarray(table)[state.catcher, action]
         here = bitboard.single(catcher // width, catcher % width, (height, width))
         flying = bitboard.pack(state.butterflies)
         caught = jnp.any((flying & here) > 0)
         clock = state.clock + 1
         left = flying & ~here
-        moved = flutter(left, jnp.asarray(open_cells) & ~here, low, high)
+        free = bitboard.pack(jnp.asarray(~layout.wall)) & ~here
+        moved = flutter(left, free, bitboard.pack(direction & 1), bitboard.pack(direction >> 1))
         left = jnp.where(clock % FLUTTER_EVERY == 0, moved, left)
         state = ButterfliesState(bitboard.unpack(left, width), catcher, clock)
         return state, Step(observe(state), caught.astype(jnp.float32), ~jnp.any(left > 0), {})
 
     def step(key: Array, state: ButterfliesState, action: Array) -> tuple[ButterfliesState, Step]:
-        return rules(state, action, *draw_bits(key, (height, width)))
+        return rules(state, action, draw(key, (height, width)))
 
     def render(state: ButterfliesState) -> np.ndarray:
         flying = np.asarray(state.butterflies)

@@ -34,13 +34,14 @@ def maze(layout: Layout, *, name: str = "maze", horizon: int = 100) -> Env:
     assert layout.goal is not None, "a maze's layout has a goal"
     start, goal = (np.int32(row * width + column) for row, column in (layout.agent, layout.goal))
     table = next_cells(layout.wall)
-    cells = np.arange(height * width, dtype=np.int32).reshape(height, width, 1)
-    channel = np.arange(3).reshape(1, 1, 3)
-    wall = layout.wall[..., None]
+    cells = np.arange(height * width, dtype=np.int32).reshape(height, width)
+    nobody = np.zeros_like(layout.wall)
+    without_goal = np.stack([layout.wall, nobody, nobody], axis=-1).astype(np.uint8)
+    with_goal = np.stack([layout.wall, nobody, cells == goal], axis=-1).astype(np.uint8)
 
     def observe(state: MazeState) -> Array:
-        moving = jnp.where(channel == 1, cells == state.agent, (cells == goal) & state.goal)
-        return jnp.where(channel == 0, wall, moving).astype(jnp.uint8)
+        scene = jnp.where(state.goal, with_goal, without_goal)
+        return scene.at[state.agent // width, state.agent % width, 1].set(1)
 
     def reset(key: Array) -> tuple[MazeState, Array]:
         state = MazeState(jnp.asarray(start), jnp.asarray(True))
@@ -53,9 +54,8 @@ def maze(layout: Layout, *, name: str = "maze", horizon: int = 100) -> Env:
         return state, Step(observe(state), reached.astype(jnp.float32), jnp.zeros((), bool), {})
 
     def render(state: MazeState) -> np.ndarray:
-        places = cells[..., 0]
-        goal_plane = (places == goal) & bool(state.goal)
-        layers = [(layout.wall, "wall"), (goal_plane, "goal"), (places == int(state.agent), "agent")]
+        goal_plane = (cells == goal) & bool(state.goal)
+        layers = [(layout.wall, "wall"), (goal_plane, "goal"), (cells == int(state.agent), "agent")]
         return paint(layers, tile=16 if max(height, width) > 20 else 24)
 
     return Env(

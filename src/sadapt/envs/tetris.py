@@ -19,6 +19,7 @@ from sadapt.envs.tiles import paint
 
 Array = jax.Array
 HEIGHT, WIDTH, ACTIONS = 10, 4, 12
+HEIGHTS = np.arange(HEIGHT, dtype=np.int32)
 BAR, CORNER = 0, 1
 LOSS = -100.0
 
@@ -58,32 +59,38 @@ PREVIEW[BAR, 0, :3] = True
 PREVIEW[CORNER, [0, 1, 1], [0, 0, 1]] = True
 
 
-def _drops() -> np.ndarray:
-    """bool[piece, action, drop, 10, 4]: every piece at every depth; below the floor it is marked impossible."""
-    drops = np.zeros((2, ACTIONS, HEIGHT, HEIGHT, WIDTH), bool)
-    for piece in (BAR, CORNER):
-        for action in range(ACTIONS):
-            tall = int(SHAPES[piece, action].any(axis=1).sum())
-            for depth in range(HEIGHT - tall + 1):
-                drops[piece, action, depth] = np.roll(SHAPES[piece, action], depth, axis=0)
-    return drops
-
-
-DROPS = _drops()
+COLUMN = 2 ** np.arange(WIDTH, dtype=np.uint32)
+"""A row as one number: the value of a filled cell in each column."""
+FULL = int(COLUMN.sum())
+PIECE_ROWS = (SHAPES[:, :, :3] @ COLUMN).astype(np.uint32)
+"""uint32[piece, action, 3]: the top rows of `SHAPES`, as numbers."""
 
 
 def place(board: Array, piece: Array, action: Array) -> tuple[Array, Array, Array]:
     """The board after a placement, rows cleared, and whether the piece did not fit."""
-    drops = jnp.asarray(DROPS)[piece, action]
-    free = jnp.any(drops, axis=(1, 2)) & ~jnp.any(drops & board[None], axis=(1, 2))
-    reached = jnp.cumprod(free.astype(jnp.int32))
-    lost = reached[0] == 0
-    depth = jnp.maximum(jnp.sum(reached) - 1, 0)
-    placed = board | (drops[depth] & ~lost)
-    full = jnp.all(placed, axis=1)
-    order = jnp.argsort(~full, stable=True)
-    cleared = jnp.where(jnp.arange(HEIGHT)[:, None] < jnp.sum(full), False, placed[order])
-    return cleared, jnp.sum(full).astype(jnp.int32), lost
+    rows = jnp.sum(board.astype(jnp.uint32) * COLUMN[None], axis=1, dtype=jnp.uint32)
+    cells = jnp.asarray(PIECE_ROWS)[piece, action]
+    depth = _depth(rows, cells)
+    lost = depth < 0
+    for row in range(3):
+        rows |= jnp.where(~lost & (depth + row == HEIGHTS), cells[row], jnp.uint32(0))
+    cleared = jnp.sum(rows == FULL, dtype=jnp.int32)
+    for _ in range(3):
+        rows = _without_lowest_full(rows)
+    return (rows[:, None] & COLUMN[None]) > 0, cleared, lost
+
+
+def _depth(rows: Array, cells: Array) -> Array:
+    """How far a piece falls: one less than the first depth at which it overlaps, so -1 if it does not fit at all."""
+    ground = jnp.pad(rows, (0, 3), constant_values=FULL)
+    overlaps = [(ground[row : row + HEIGHT + 1] & cells[row]) > 0 for row in range(3)]
+    return jnp.argmax(overlaps[0] | overlaps[1] | overlaps[2]).astype(jnp.int32) - 1
+
+
+def _without_lowest_full(rows: Array) -> Array:
+    """Takes the lowest full row out, if there is one; what is above moves down."""
+    lowest = jnp.max(jnp.where(rows == FULL, HEIGHTS, -1))
+    return jnp.where(lowest >= HEIGHTS, jnp.pad(rows[:-1], (1, 0)), rows)
 
 
 def tetris(*, name: str = "tetris", horizon: int = 200) -> Env:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt.envs.base import Env, Step
-from sadapt.motivation.episode import Answer, Fresh
+from sadapt.motivation.episode import Answer, Fresh, select
 from sadapt.train.program import Program, TrainState
 
 Array = jax.Array
@@ -35,8 +35,7 @@ class JaxWorlds:
 
         def restart(key: Array, state: object, which: Array) -> tuple[object, Array]:
             fresh, obs = jax.vmap(env.reset)(jax.random.split(key, num_envs))
-            pick = jax.vmap(lambda w, a, b: jax.tree.map(lambda x, y: jnp.where(w, x, y), a, b))
-            return pick(which, fresh, state), obs
+            return jax.vmap(select)(which, fresh, state), obs
 
         self._step, self._restart = jax.jit(step), jax.jit(restart)
         self._state, _ = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), num_envs))
@@ -73,7 +72,7 @@ def run(prog: Program, worlds: HostWorlds, state: TrainState) -> Iterator[TrainS
                 step = worlds.step(key_step, np.asarray(actions))
                 ended = prog.rules.restarts(np.asarray(state.episodes.t), step.terminated)
                 fresh = worlds.restart(key_fresh, ended) if ended.any() else step.obs
-                state = observe(state, actions, Answer((), step, Fresh((), fresh)))
+                state = observe(state, actions, Answer((), step, Fresh((), jnp.asarray(fresh))))
             if steps >= learner.warmup_steps:
                 state = update(state)
         steps += learner.chunk_steps

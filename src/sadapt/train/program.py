@@ -116,7 +116,7 @@ def death_treatment(env: Env, settings: Settings) -> str:
 def build_network(env: Env, marginal: Marginal, row: Objective, settings: Settings) -> Network:
     """The network that the settings ask for."""
     wanted, theta = settings.network, marginal.feature_shape if row.sees_theta else None
-    name = wanted.network
+    name: str = wanted.network
     if name == "auto":
         fast = "plain" if env.agent_channel is None else "window"
         name = "paper" if isinstance(settings.learner, DQNSettings) else fast
@@ -247,7 +247,8 @@ def program(env: Env, settings: Settings) -> Program:
 def empty_tally(env: Env) -> Tally:
     """Nothing has happened yet."""
     zero = jnp.zeros((), jnp.float32)
-    return Tally(*[zero] * 8, dict.fromkeys(env.counters, zero), zero, zero, zero)
+    counters = dict.fromkeys(env.counters, zero)
+    return Tally(zero, zero, zero, zero, zero, zero, zero, zero, counters, updates=zero, loss=zero, q=zero)
 
 
 def add_episodes(tally: Tally, summary: Summary) -> Tally:

@@ -1,0 +1,54 @@
+"""One table of everything that is measured, in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+Row = dict[str, Any]
+PARTS = ("worlds", "learners")
+
+
+def rows(parts: tuple[str, ...] = PARTS, *, seconds: float = 3.0) -> Iterator[Row]:
+    """Measures and yields row after row: what, the number and its unit, what it is compared with, the ratio."""
+    from sadapt.benchmarks import learners, worlds
+
+    gflops = learners.matmul_gflops()
+    yield _row("matrix products", gflops, "GFLOP/s", learners.REFERENCE_GFLOPS, "reference core")
+    if "worlds" in parts:
+        for name, target in worlds.TARGETS.items():
+            rate = worlds.steps_per_second(name, seconds=seconds)
+            yield _row(f"{name}, 256 worlds, random play", rate, "steps/s", target, "target")
+    if "learners" in parts:
+        yield from _learners(seconds)
+
+
+def _learners(seconds: float) -> Iterator[Row]:
+    from sadapt.benchmarks import learners
+
+    pqn = {}
+    for name, target in learners.PQN_TARGETS.items():
+        pqn[name] = learners.pqn_rate(name, seconds=seconds)
+        yield _row(f"pqn fast, {name}", pqn[name], "steps/s", target, "target")
+    small = learners.dqn_rate(buffer_size=10_000, seconds=seconds)
+    dqn = learners.dqn_rate(buffer_size=1_000_000, seconds=seconds)
+    yield _row("dqn paper, maze-small, replay 1,000,000", dqn, "steps/s", small, "replay 10,000")
+    update, bare = learners.update_milliseconds(seconds=seconds)
+    yield _row("dqn update", update, "ms", bare, "its matrix products and Adam alone")
+    for name in ("maze-small", "butterflies-large"):
+        kept, everything = learners.replay_gigabytes(name)
+        yield _row(f"replay of 1,000,000 steps, {name}", kept, "GB", everything, "s, theta and successors as float32")
+    if find_spec("stable_baselines3") is None:
+        return
+    from sadapt.benchmarks import sb3
+
+    for how, fused in (("as it comes", False), ("fused Adam", True)):
+        peer = sb3.steps_per_second(fused=fused)
+        yield _row("dqn paper, maze-small", dqn, "steps/s", peer, f"stable-baselines3 dqn, {how}")
+        yield _row("pqn fast, maze-small", pqn["maze-small"], "steps/s", peer, f"stable-baselines3 dqn, {how}")
+
+
+def _row(what: str, value: float, unit: str, reference: float, against: str) -> Row:
+    return {"what": what, "value": value, "unit": unit, "against": against, "reference": reference,
+            "ratio": value / reference}  # fmt: skip

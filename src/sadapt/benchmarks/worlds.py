@@ -1,0 +1,42 @@
+"""How many steps per second the worlds make, many of them in one compiled loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from sadapt.benchmarks.timing import best_seconds
+from sadapt.envs import make
+
+Array = jax.Array
+
+TARGETS = {
+    "maze-small": 2_000_000,
+    "maze-large": 200_000,
+    "butterflies-small": 1_000_000,
+    "butterflies-large": 120_000,
+    "tetris": 700_000,
+}
+"""Steps per second that a world should make at least, 256 at once on one core."""
+
+
+def steps_per_second(name: str, num_envs: int = 256, *, steps: int = 16, seconds: float = 3.0) -> float:
+    """Under random play, with every entry of every observation read."""
+    env = make(name)
+
+    def advance(carry: tuple[Any, Array], key: Array) -> tuple[tuple[Any, Array], None]:
+        states, seen = carry
+        key_actions, key_steps = jax.random.split(key)
+        actions = jax.random.randint(key_actions, (num_envs,), 0, env.num_actions)
+        states, step = jax.vmap(env.step)(jax.random.split(key_steps, num_envs), states, actions)
+        return (states, seen + jnp.sum(step.obs, dtype=jnp.uint32)), None
+
+    @jax.jit
+    def play(key: Array, states: Any) -> tuple[Any, Array]:
+        return jax.lax.scan(advance, (states, jnp.uint32(0)), jax.random.split(key, steps))[0]
+
+    states, _ = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), num_envs))
+    key = jax.random.key(1)
+    return num_envs * steps / best_seconds(lambda: jax.block_until_ready(play(key, states)), seconds=seconds)

@@ -1,0 +1,344 @@
+"""Networks: sizes counted by hand, views against padded slices, and what every network must do."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sadapt.errors import UserError
+from sadapt.learners.networks import paper, paper_kind, plain, plain_conv, window
+from sadapt.motivation.augmented import Augmented
+
+AGENT = 1
+NETWORKS = {
+    "paper mlp": (paper, (10, 4, 2), (10, 4, 1), {}),
+    "paper conv-small": (paper, (10, 10, 3), (10, 10, 3), {}),
+    "paper conv-large": (paper, (32, 32, 3), (32, 32, 2), {}),
+    "paper atari": (paper, (84, 84, 1), (21, 21, 2), {"scale": 1 / 255}),
+    "window": (window, (10, 12, 3), (10, 12, 2), {"agent_channel": AGENT}),
+    "window per arm": (window, (10, 12, 3), (10, 12, 2), {"agent_channel": AGENT, "heads": "per-arm", "stride": 1}),
+    "plain": (plain, (10, 4, 2), (10, 4, 1), {}),
+    "plain per arm": (plain, (4,), (8,), {"hidden": (16,), "heads": "per-arm"}),
+    "plain_conv": (plain_conv, (10, 10, 4), (10, 10, 4), {}),
+    "plain_conv per arm": (plain_conv, (5, 7, 4), (5, 7, 8), {"heads": "per-arm", "filters": 4}),
+}
+ACTIONS = 5
+
+
+def build(name, *, theta=True):
+    factory, obs_shape, theta_shape, options = NETWORKS[name]
+    network = factory(obs_shape, theta_shape if theta else None, ACTIONS, **options)
+    return network, obs_shape, theta_shape
+
+
+def scene(seed, obs_shape, theta_shape, batch=4):
+    """Random maps with one agent each."""
+    rng = np.random.default_rng(seed)
+    obs = rng.integers(0, 2, size=(batch, *obs_shape)).astype(np.uint8)
+    if len(obs_shape) == 3 and obs_shape[-1] > AGENT:
+        cells = obs[..., AGENT].reshape(batch, -1)
+        cells[:] = 0
+        cells[np.arange(batch), rng.integers(cells.shape[1], size=batch)] = 1
+        obs[..., AGENT] = cells.reshape(batch, *obs_shape[:2])
+    return Augmented(
+        obs=jnp.asarray(obs),
+        theta=jnp.asarray(rng.random((batch, *theta_shape)), jnp.float32),
+        time=jnp.asarray(rng.random(batch), jnp.float32),
+        arm=jnp.asarray(rng.integers(0, 2, batch), jnp.float32),
+    )
+
+
+def forward(network, params, seen):
+    return network.apply(params, jax.vmap(network.view)(seen))
+
+
+def count(params):
+    return sum(leaf.size for leaf in jax.tree.leaves(params))
+
+
+@pytest.fixture(params=NETWORKS)
+def built(request):
+    network, obs_shape, theta_shape = build(request.param)
+    return network, jax.jit(network.init)(jax.random.key(0)), scene(0, obs_shape, theta_shape)
+
+
+def test_values_are_finite_and_one_per_action(built):
+    network, params, seen = built
+    q = jax.jit(lambda p: forward(network, p, seen))(params)
+    assert q.shape == (4, ACTIONS)
+    assert q.dtype == jnp.float32
+    assert np.isfinite(q).all()
+    assert np.std(q) > 1e-3
+
+
+def test_a_batch_is_its_examples_one_by_one(built):
+    network, params, seen = built
+    together = jax.jit(lambda s: forward(network, params, s))
+    alone = [together(jax.tree.map(lambda x: x[i : i + 1], seen)) for i in range(4)]
+    np.testing.assert_allclose(together(seen), np.concatenate(alone), atol=1e-5)
+
+
+def test_parameters_are_a_nested_dict_of_float32(built):
+    def leaves(tree):
+        for name, value in tree.items():
+            assert isinstance(name, str)
+            assert value is not None
+            yield from leaves(value) if isinstance(value, dict) else [value]
+
+    _, params, _ = built
+    assert all(isinstance(leaf, jax.Array) and leaf.dtype == jnp.float32 and leaf.size for leaf in leaves(params))
+
+
+def test_every_part_of_the_augmented_observation_changes_the_values(built):
+    network, params, seen = built
+    run = jax.jit(lambda s: forward(network, params, s))
+    q = run(seen)
+    changed = {
+        "obs": seen._replace(obs=seen.obs.at[:, 0].set(1 - seen.obs[:, 0])),
+        "theta": seen._replace(theta=1 - seen.theta),
+        "time": seen._replace(time=1 - seen.time),
+        "arm": seen._replace(arm=1 - seen.arm),
+    }
+    for part, other in changed.items():
+        assert (np.abs(run(other) - q).max(axis=1) > 1e-5).all(), part
+
+
+def test_every_parameter_gets_a_finite_gradient(built):
+    network, params, seen = built
+    gradient = jax.jit(jax.grad(lambda p: jnp.mean(jnp.square(forward(network, p, seen) - 1.0))))(params)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(gradient):
+        assert np.isfinite(leaf).all(), path
+        assert np.abs(leaf).max() > 0, path
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_without_theta_a_network_sees_s_only(name):
+    network, obs_shape, theta_shape = build(name, theta=False)
+    params = jax.jit(network.init)(jax.random.key(0))
+    seen = scene(0, obs_shape, theta_shape)
+    run = jax.jit(lambda s: forward(network, params, s))
+    other = seen._replace(theta=1 - seen.theta, time=1 - seen.time, arm=1 - seen.arm)
+    np.testing.assert_array_equal(run(seen), run(other))
+    assert not np.allclose(run(seen), run(scene(1, obs_shape, theta_shape)))
+    assert count(params) < count(jax.eval_shape(build(name)[0].init, jax.random.key(0)))
+
+
+def linear(inputs, outputs):
+    return inputs * outputs + outputs
+
+
+@pytest.mark.parametrize(
+    ("obs_shape", "theta_shape", "actions", "size"),
+    [
+        (
+            (10, 4, 2),
+            (10, 4, 1),
+            12,
+            linear(80, 120) + linear(120, 84) + linear(42, 120) + linear(120, 84) + linear(168, 12),
+        ),
+        ((10, 4, 2), None, 12, linear(80, 120) + linear(120, 84) + linear(84, 12)),
+        ((10, 10, 3), (10, 10, 3), 5, 1_052_837),
+        ((10, 10, 3), None, 5, linear(27, 16) + linear(1024, 512) + linear(512, 5)),
+        (
+            (32, 32, 3),
+            (32, 32, 2),
+            5,
+            (linear(27, 16) + linear(36, 16))
+            + 2 * (linear(144, 32) + linear(288, 32))
+            + linear(2 * 4 * 4 * 32, 512)
+            + linear(512, 5),
+        ),
+        (
+            (84, 84, 4),
+            (84, 84, 2),
+            3,
+            2 * (linear(256, 32) + linear(512, 64) + linear(576, 64)) + linear(2 * 3136, 512) + linear(512, 3),
+        ),
+        (
+            (84, 84, 4),
+            (21, 21, 2),
+            3,
+            (linear(256, 32) + linear(512, 64) + linear(576, 64))
+            + (linear(36, 32) + linear(288, 64) + linear(576, 64))
+            + linear(3136 + 3 * 3 * 64, 512)
+            + linear(512, 3),
+        ),
+    ],
+)
+def test_paper_networks_have_the_parameters_counted_by_hand(obs_shape, theta_shape, actions, size):
+    network = paper(obs_shape, theta_shape, actions, paper_kind(obs_shape))
+    assert count(jax.eval_shape(network.init, jax.random.key(0))) == size
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"),
+    [
+        ((4,), "mlp"),
+        ((10, 4, 2), "mlp"),
+        ((10, 10, 3), "conv-small"),
+        ((10, 10, 10), "conv-small"),
+        ((32, 32, 3), "conv-large"),
+        ((84, 84, 4), "atari"),
+        ((210, 160, 3), "atari"),
+    ],
+)
+def test_paper_kind(shape, kind):
+    assert paper_kind(shape) == kind
+
+
+def test_the_window_and_plain_networks_have_the_parameters_counted_by_hand():
+    def size(network):
+        return count(jax.eval_shape(network.init, jax.random.key(0)))
+
+    beside = 17 * (3 + 2) + 2
+    conv = linear(9 * 6, 16) + 2 * 25 * 16
+    trunk = conv + linear(25 * 16 + beside, 128) + 2 * 128
+    assert size(window((32, 32, 3), (32, 32, 2), 5, 2)) == trunk + linear(128, 5)
+    assert size(window((32, 32, 3), (32, 32, 2), 5, 2, heads="per-arm")) == trunk + linear(128, 10)
+    dense = linear(80 + 40 + 2, 128) + linear(128, 128) + 4 * 128
+    assert size(plain((10, 4, 2), (10, 4, 1), 12)) == dense + linear(128, 12)
+    whole = linear(9 * 8, 16) + 2 * 1024 + linear(1024 + 2, 128) + 2 * 128
+    assert size(plain_conv((10, 10, 4), (10, 10, 4), 6)) == whole + linear(128, 6)
+
+
+def paper_oracle(params, seen):
+    """The 10x10 network in NumPy, with a loop over cells."""
+
+    def conv(layer, image):
+        weight, bias = np.asarray(layer["weight"], np.float64), np.asarray(layer["bias"])
+        cells = [np.tensordot(image[r : r + 3, c : c + 3], weight, axes=3) + bias for r in range(8) for c in range(8)]
+        return np.maximum(np.concatenate(cells), 0)
+
+    planes = np.ones((10, 10, 2)) * [seen.time, seen.arm]
+    first = conv(params["obs"]["conv_0"], np.asarray(seen.obs, np.float64))
+    second = conv(params["theta"]["conv_0"], np.concatenate([seen.theta, planes], axis=-1))
+    hidden, q = params["head"]["dense_0"], params["head"]["dense_1"]
+    x = np.maximum(np.concatenate([first, second]) @ np.asarray(hidden["weight"], np.float64) + hidden["bias"], 0)
+    return x @ np.asarray(q["weight"], np.float64) + q["bias"]
+
+
+def test_the_10x10_network_is_the_papers():
+    network, obs_shape, theta_shape = build("paper conv-small")
+    params = network.init(jax.random.key(1))
+    seen = scene(1, obs_shape, theta_shape)
+    examples = [jax.tree.map(lambda x: np.asarray(x[i]), seen) for i in range(4)]
+    expected = np.stack([paper_oracle(jax.tree.map(np.asarray, params), example) for example in examples])
+    np.testing.assert_allclose(forward(network, params, seen), expected, atol=1e-5)
+
+
+def test_scale_multiplies_s_and_nothing_else():
+    seen = scene(0, (10, 10, 3), (10, 10, 3))
+    grey = seen._replace(obs=seen.obs * jnp.uint8(255))
+    for factory in (paper, plain, plain_conv):
+        maps, images = (factory((10, 10, 3), (10, 10, 3), 5, scale=scale) for scale in (1.0, 1 / 255))
+        params = maps.init(jax.random.key(0))
+        np.testing.assert_allclose(forward(maps, params, seen), forward(images, params, grey), atol=1e-4)
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    size=st.sampled_from([(3, 4), (10, 10), (32, 32), (7, 18)]),
+    radius=st.sampled_from([1, 4, 5]),
+)
+def test_the_window_is_a_slice_of_the_padded_map(seed, size, radius):
+    obs_shape, theta_shape = (*size, 3), (*size, 2)
+    seen = jax.tree.map(lambda x: np.asarray(x[0]), scene(seed, obs_shape, theta_shape, batch=1))
+    view = jax.jit(window(obs_shape, theta_shape, 5, AGENT, radius=radius).view)(seen)
+
+    row, column = np.argwhere(seen.obs[..., AGENT])[0]
+    channels = np.concatenate([seen.obs, seen.theta, np.zeros((*size, 1))], axis=-1)
+    padded = np.zeros((size[0] + 40, size[1] + 40, 6))
+    padded[..., -1] = 1
+    padded[20:-20, 20:-20] = channels
+    around = padded[20 + row - radius : 21 + row + radius, 20 + column - radius : 21 + column + radius]
+    np.testing.assert_allclose(view.cells, around, rtol=1e-6)
+    assert view.cells.dtype == np.float32
+    assert view.cells[radius, radius, AGENT] == 1
+
+
+@pytest.mark.parametrize(("size", "parts"), [((32, 32), ([8] * 4, [8] * 4)), ((10, 3), ([3, 3, 2, 2], [1] * 3))])
+def test_the_summary_averages_parts_of_the_map_and_all_of_it(size, parts):
+    obs_shape, theta_shape = (*size, 3), (*size, 2)
+    seen = jax.tree.map(lambda x: np.asarray(x[0]), scene(3, obs_shape, theta_shape, batch=1))
+    beside = window(obs_shape, theta_shape, 5, AGENT).view(seen).beside
+    tops, lefts = (np.concatenate([[0], np.cumsum(along)]) for along in parts)
+    expected = []
+    for channels in (seen.obs, seen.theta):
+        for top, bottom in zip(tops[:-1], tops[1:], strict=True):
+            for left, right in zip(lefts[:-1], lefts[1:], strict=True):
+                expected.append(channels[top:bottom, left:right].mean(axis=(0, 1)))
+        expected.append(channels.mean(axis=(0, 1)))
+    np.testing.assert_allclose(beside, np.concatenate([*expected, [seen.time, seen.arm]]), atol=1e-6)
+
+
+@given(seed=st.integers(0, 2**31), down=st.integers(-4, 4), right=st.integers(-4, 4))
+def test_moving_world_and_agent_together_leaves_the_window_as_it_is(seed, down, right):
+    shape, radius = (20, 20), 3
+    rng = np.random.default_rng(seed)
+    obs, theta = rng.integers(0, 2, (*shape, 3)).astype(np.uint8), rng.random((*shape, 2)).astype(np.float32)
+    row, column = rng.integers(radius + 4, 20 - radius - 4, size=2)
+    obs[..., AGENT] = 0
+    obs[row, column, AGENT] = 1
+    view = jax.jit(window((*shape, 3), (*shape, 2), 5, AGENT, radius=radius).view)
+    here = view(Augmented(obs, theta, np.float32(0.5), np.float32(1)))
+    moved = [np.roll(x, (down, right), axis=(0, 1)) for x in (obs, theta)]
+    there = view(Augmented(*moved, np.float32(0.5), np.float32(1)))
+    np.testing.assert_array_equal(here.cells, there.cells)
+
+
+def test_far_cells_reach_the_window_network_through_the_summary_only():
+    network = window((32, 32, 3), None, 5, AGENT)
+    obs = np.zeros((32, 32, 3), np.uint8)
+    obs[3, 3, AGENT] = 1
+    far = obs.copy()
+    far[30, 30, 2] = 1
+    near, away = (network.view(Augmented(x, None, None, None)) for x in (obs, far))
+    np.testing.assert_array_equal(near.cells, away.cells)
+    assert np.flatnonzero(np.asarray(near.beside) != np.asarray(away.beside)).tolist() == [15 * 3 + 2, 16 * 3 + 2]
+
+
+def test_each_arm_has_its_own_head():
+    network, obs_shape, theta_shape = build("window per arm")
+    params = network.init(jax.random.key(0))
+    seen = scene(0, obs_shape, theta_shape)
+    raised = jax.tree.map(lambda x: x, params)
+    raised["head"]["bias"] = jnp.repeat(jnp.asarray([0.0, 100.0]), ACTIONS)
+    gain = forward(network, raised, seen) - forward(network, params, seen)
+    np.testing.assert_allclose(gain, 100 * np.repeat(np.asarray(seen.arm)[:, None], ACTIONS, axis=1), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: paper((10, 10, 3), None, 5, "conv-smal"), "did you mean 'conv-small'"),
+        (lambda: paper((4,), None, 5, "atari"), r"got shape \(4,\)"),
+        (lambda: window((4,), None, 5, 0), "height x width x channels"),
+        (lambda: window((10, 10, 3), (10, 10, 3), 5, 1, radius=0), "got radius 0"),
+        (lambda: plain_conv((84, 84, 4), (21, 21, 2), 5), "on one grid"),
+        (lambda: plain((4,), (8,), 2, heads="per-am"), "did you mean 'per-arm'"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(make, words):
+    with pytest.raises(UserError, match=words):
+        make()
+
+
+def test_layer_norm_makes_the_plain_values_independent_of_the_inputs_scale():
+    network = plain((6,), None, 3)
+    params = network.init(jax.random.key(0))
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(4, 6)), jnp.float32)
+    views = jax.vmap(network.view)(Augmented(x, None, None, None))
+    np.testing.assert_allclose(network.apply(params, views), network.apply(params, 10 * views), atol=1e-3)
+
+
+def test_initial_values_are_of_the_order_of_one():
+    for name in NETWORKS:
+        network, obs_shape, theta_shape = build(name)
+        q = jax.jit(lambda key, n=network, s=(obs_shape, theta_shape): forward(n, n.init(key), scene(0, *s)))
+        assert math.sqrt(float(jnp.mean(jnp.square(q(jax.random.key(2)))))) < 3
