@@ -76,13 +76,18 @@ def bare_update_seconds(prog: Program, *, batch: int = 32, seconds: float, repea
     rows = {path: batch * _positions(prog, path) for path, _ in _weights(params)}
     first = {path for path, _ in _weights(params) if "conv_0" in path}
 
+    def noise(path: str, columns: int) -> Array:
+        return jax.random.uniform(jax.random.key(columns), (rows[path], columns))
+
+    inputs = {path: noise(path, weight[..., 0].size) for path, weight in _weights(params)}
+    gradients = {path: noise(path, weight.shape[-1]) for path, weight in _weights(params)}
+
     def once(carry: tuple[Any, Any, Array], _: None) -> tuple[tuple[Any, Any, Array], None]:
         params, optimiser, total = carry
         gradient = jax.tree.map(jnp.zeros_like, params)
         for path, weight in _weights(params):
             matrix = weight.reshape(-1, weight.shape[-1])
-            x = jnp.full((rows[path], matrix.shape[0]), 0.1) + total
-            g = jnp.full((rows[path], matrix.shape[1]), 0.1) + total
+            x, g = inputs[path] + total, gradients[path] + total
             total += 1e-9 * (jnp.max(x @ matrix) + jnp.max((x + 1.0) @ matrix))
             if path not in first:
                 total += 1e-9 * jnp.max(g @ matrix.T)

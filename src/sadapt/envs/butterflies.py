@@ -37,10 +37,11 @@ class ButterfliesState(NamedTuple):
 def draw(key: Array, shape: tuple[int, int]) -> Array:
     """uint8[H, W]: a direction for every cell, uniformly; 0 left, 1 up, 2 right, 3 down."""
     height, width = shape
-    words = jax.random.bits(key, (height, -(-width // CELLS_PER_WORD), 1), jnp.uint32)
-    low = words >> jnp.arange(CELLS_PER_WORD, dtype=jnp.uint32)[None, None] & 1
-    high = words >> jnp.arange(CELLS_PER_WORD, 2 * CELLS_PER_WORD, dtype=jnp.uint32)[None, None] & 1
-    return (low + 2 * high).reshape(height, -1)[:, :width].astype(jnp.uint8)
+    words = jax.random.bits(key, (height, -(-width // CELLS_PER_WORD)), jnp.uint32)
+    halves = jax.lax.bitcast_convert_type(words, jnp.uint16)[..., None]
+    bits = halves >> jnp.arange(CELLS_PER_WORD, dtype=jnp.uint16)[None, None, None] & 1
+    low, high = (bits[:, :, half].reshape(height, -1)[:, :width].astype(jnp.uint8) for half in (0, 1))
+    return low + 2 * high
 
 
 def flutter(flying: Array, free: Array, low: Array, high: Array) -> Array:

@@ -1,0 +1,162 @@
+"""One program, two drivers, many seeds: all give the numbers of the one compiled run."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+import textwrap
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sadapt.envs import make
+from sadapt.errors import UserError
+from sadapt.learners.dqn import DQNSettings
+from sadapt.learners.pqn import PQNSettings, lambda_returns
+from sadapt.train import compiled, host, loop
+from sadapt.train.program import program
+from sadapt.train.settings import MotivationSettings, NetworkSettings, Settings
+
+LEARNERS = {
+    "dqn": DQNSettings(
+        batch_size=16, buffer_size=2_000, train_frequency=4, learning_starts=400, target_network_frequency=200
+    ),
+    "pqn": PQNSettings(num_steps=8, minibatch_size=16),
+}
+every_learner = pytest.mark.parametrize("learner", LEARNERS)
+
+
+def tiny(learner: str, **changes) -> Settings:
+    """A short run on Tetris."""
+    settings = Settings(
+        env="tetris",
+        seed=5,
+        total_timesteps=1_200,
+        num_envs=4,
+        motivation=MotivationSettings(random_episodes=4, horizon=20, baseline="time"),
+        network=NetworkSettings(network="plain", hidden=16),
+        learner=LEARNERS[learner],
+    )
+    return dataclasses.replace(settings, **changes)
+
+
+def same(a, b, **tolerance) -> None:
+    """Leaf by leaf; keys by their bits."""
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
+            x, y = jax.random.key_data(x), jax.random.key_data(y)
+        if tolerance:
+            np.testing.assert_allclose(x, y, **tolerance)
+        else:
+            np.testing.assert_array_equal(x, y)
+
+
+@every_learner
+def test_host_driver_gives_the_compiled_drivers_numbers(learner):
+    settings = tiny(learner)
+    prog = program(make("tetris"), settings)
+    warmup = min(prog.learner.warmup_steps, 320)
+    prog = prog._replace(learner=prog.learner._replace(chunk_steps=320, warmup_steps=warmup))
+    key = jax.random.key(3)
+    *_, whole = compiled.run(prog, compiled.start(prog, key, jnp.float32(20.0)))
+    worlds = host.JaxWorlds(prog.env, settings.num_envs)
+    *_, piecewise = host.run(prog, worlds, host.start(prog, worlds, key, 20.0))
+    ignored = {"episodes": whole.episodes._replace(world=())}
+    same(whole._replace(**ignored), piecewise, rtol=1e-4, atol=1e-4)
+
+
+def test_seeds_at_once_equal_seeds_alone():
+    settings = tiny("pqn")
+    prog = program(make("tetris"), settings)
+    *_, together = compiled.run(prog, compiled.launch_seeds(prog, [5, 6]), over=jax.vmap)
+    for index, seed in enumerate([5, 6]):
+        alone_prog = program(make("tetris"), dataclasses.replace(settings, seed=seed))
+        *_, alone = compiled.run(alone_prog, compiled.launch(alone_prog))
+        picked = jax.tree.map(lambda x, i=index: x[i], together)
+        same(picked.learner.params, alone.learner.params, rtol=1e-3, atol=1e-3)
+        same(picked.tally, alone.tally, rtol=1e-3, atol=1e-3)
+
+
+def test_seeds_are_spread_over_devices():
+    code = """
+        import jax, jax.numpy as jnp
+        from tests.train.test_program import tiny
+        from sadapt.envs import make
+        from sadapt.train import compiled
+        from sadapt.train.program import program
+        assert jax.device_count() == 2
+        prog = program(make("tetris"), tiny("pqn"))
+        *_, state = compiled.run(prog, compiled.launch_seeds(prog, [5, 6]), over=jax.vmap)
+        assert len(state.learner.params["head"]["weight"].sharding.device_set) == 2
+        print(float(state.tally.entropy[0]), float(state.tally.entropy[1]))
+    """
+    flags = "--xla_force_host_platform_device_count=2"
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "XLA_FLAGS": flags},
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    spread = [float(x) for x in run.stdout.split()]
+    prog = program(make("tetris"), tiny("pqn"))
+    *_, state = compiled.run(prog, compiled.launch_seeds(prog, [5, 6]), over=jax.vmap)
+    np.testing.assert_allclose(spread, state.tally.entropy, rtol=1e-3)
+
+
+@every_learner
+def test_same_seed_same_bytes_other_seed_other_bytes(learner):
+    first, again = (loop.train(tiny(learner)) for _ in range(2))
+    same(first, again)
+    other = loop.train(tiny(learner, seed=6))
+    assert float(other.tally.surprise) != float(first.tally.surprise)
+
+
+def test_rows_have_every_column_and_leave_blanks_empty():
+    rows = []
+    loop.train(tiny("pqn", objective="random"), on_row=rows.append)
+    assert rows[-1]["step"] >= 1_200
+    assert rows[-1]["loss"] is None
+    assert rows[-1]["alpha"] is None
+    assert rows[-1]["length"] == 20
+    assert rows[-1]["rows"] is not None
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run():
+    broken = dataclasses.replace(LEARNERS["pqn"], learning_rate=float("nan"))
+    with pytest.raises(loop.Diverged, match=r"step .* --learning-rate"):
+        loop.train(tiny("pqn", learner=broken, total_timesteps=60_000))
+
+
+def test_lambda_returns_by_hand():
+    """gamma 0.5, lambda 0.5; values 1, 2, 3 and 4 after the last; the middle step cut off or terminal."""
+    r, v = jnp.array([1.0, 1.0, 1.0]), jnp.array([1.0, 2.0, 3.0])
+    no = jnp.array([False, False, False])
+    mid = jnp.array([False, True, False])
+    last = 1 + 0.5 * 4.0
+    second = 1 + 0.5 * (0.5 * 3 + 0.5 * last)
+    first = 1 + 0.5 * (0.5 * 2 + 0.5 * second)
+    np.testing.assert_allclose(lambda_returns(r, no, no, v, jnp.float32(4), 0.5, 0.5), [first, second, last])
+    np.testing.assert_allclose(lambda_returns(r, mid, mid, v, jnp.float32(4), 0.5, 0.5), [1.75, 1.0, last])
+    np.testing.assert_allclose(lambda_returns(r, no, mid, v, jnp.float32(4), 0.5, 0.5), [2.0, 2.0, last])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_envs": 0}, "at least one world"),
+        ({"objective": "s-mid"}, "did you mean"),
+        ({"learner": PQNSettings(num_steps=8, minibatch_size=33)}, "must divide"),
+        ({"learner": DQNSettings(batch_size=64, buffer_size=32)}, "a batch of 64"),
+        ({"motivation": MotivationSettings(horizon=0)}, "horizon"),
+        ({"network": NetworkSettings(network="window")}, "needs an agent"),
+    ],
+)
+def test_impossible_settings_are_refused(changes, message):
+    with pytest.raises(UserError, match=message):
+        program(make("tetris"), tiny("pqn", **changes))
