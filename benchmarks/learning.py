@@ -44,7 +44,8 @@ TASKS = {
         "maze-small", "s-min", 3, "entropy", lambda x, row: x < (row["h_random"] or 0) / 5, "entropy under H_rand / 5"
     ),
     "butterflies-large-extrinsic": Task(
-        "butterflies-large", "extrinsic", 4, "return", lambda x, _: x >= 0.8 * 109, "80 % of 109 caught"
+        "butterflies-large", "extrinsic", 4, "return", lambda x, _: x >= 0.8 * 109, "80 % of 109 caught",
+        steps=1_000_000,
     ),
     "butterflies-large-s-min": Task(
         "butterflies-large", "s-min", 10, "return", lambda x, _: x >= 2 * RANDOM_CATCH, "twice Random's catch"

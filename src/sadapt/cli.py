@@ -83,7 +83,7 @@ class ProbeCommand:
 
     env: EnvName
     """A world of `sadapt list`."""
-    episodes: int = 32
+    episodes: int = 100
     """Episodes per policy."""
     seed: int = 0
     """Seed of every random draw."""

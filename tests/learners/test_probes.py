@@ -1,4 +1,7 @@
-"""Probe worlds of rising difficulty: both learners must reach the values that can be computed by hand."""
+"""Probe worlds of rising difficulty: both learners must reach the values that can be computed by hand.
+
+The three simplest are implied by the others and run with the slow tests.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ LEARNERS = {
     ),
     "pqn": (
         16,
-        60_000,
+        40_000,
         PQNSettings(learning_rate=3e-3, gamma=GAMMA, q_lambda=0.5, num_steps=4, minibatch_size=32, end_e=0.5),
     ),
 }  # fmt: skip
@@ -85,7 +88,7 @@ def values(env, learner, inputs, objective="extrinsic"):
             objective=objective,
             total_timesteps=steps,
             num_envs=num_envs,
-            motivation=MotivationSettings(normalise=False, bootstrap="terminal", random_episodes=4),
+            motivation=MotivationSettings(normalise=False, bootstrap="terminal", random_episodes=4, ucb_c=100.0),
             network=NetworkSettings(network="plain", hidden=32),
             learner=settings,
         ),
@@ -115,12 +118,14 @@ def check(learned, expected, atol):
 every_learner = pytest.mark.parametrize("learner", LEARNERS)
 
 
+@pytest.mark.slow
 @every_learner
 def test_constant_reward(learner):
     env = world(lambda t, obs, action: (1.0, None))
     check(values(env, learner, [((0, 0, 1), 0, 0)]), [[1, 1]], atol=0.05)
 
 
+@pytest.mark.slow
 @every_learner
 def test_reward_depends_on_the_observation(learner):
     env = world(lambda t, obs, action: (2.0 * obs[0, 0, 0].astype(jnp.float32) - 1.0, None), first=coin)
@@ -135,6 +140,7 @@ def test_two_step_credit(learner):
     check(learned, [[GAMMA, GAMMA], [1, 1]], atol=0.1)
 
 
+@pytest.mark.slow
 @every_learner
 def test_action_matters(learner):
     env = world(lambda t, obs, action: (jnp.where(action == 1, 1.0, -1.0), None))

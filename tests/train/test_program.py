@@ -27,10 +27,10 @@ LEARNERS = {
     ),
     "pqn": PQNSettings(num_steps=8, minibatch_size=16),
 }
-every_learner = pytest.mark.parametrize("learner", LEARNERS)
+every_learner = pytest.mark.parametrize("learner", [pytest.param("dqn", marks=pytest.mark.slow), "pqn"])
 
 
-def tiny(learner: str, **changes) -> Settings:
+def tiny(learned_by: str, **changes) -> Settings:
     """A short run on Tetris."""
     settings = Settings(
         env="tetris",
@@ -39,7 +39,7 @@ def tiny(learner: str, **changes) -> Settings:
         num_envs=4,
         motivation=MotivationSettings(random_episodes=4, horizon=20, baseline="time"),
         network=NetworkSettings(network="plain", hidden=16),
-        learner=LEARNERS[learner],
+        learner=LEARNERS[learned_by],
     )
     return dataclasses.replace(settings, **changes)
 
@@ -69,6 +69,7 @@ def test_host_driver_gives_the_compiled_drivers_numbers(learner):
     same(whole._replace(**ignored), piecewise, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_seeds_at_once_equal_seeds_alone():
     settings = tiny("pqn")
     prog = program(make("tetris"), settings)
@@ -81,6 +82,7 @@ def test_seeds_at_once_equal_seeds_alone():
         same(picked.tally, alone.tally, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_seeds_are_spread_over_devices():
     code = """
         import jax, jax.numpy as jnp

@@ -66,7 +66,7 @@ class Env:
     @property
     def binary(self) -> bool:
         """Whether every entry of an observation is 0 or 1."""
-        return (self.low, self.high) == (0, 1) and np.issubdtype(np.dtype(self.obs_dtype), np.integer)
+        return (self.low, self.high) == (0, 1) and np.dtype(self.obs_dtype).kind in "bui"
 
     @property
     def seen_shape(self) -> tuple[int, ...]:

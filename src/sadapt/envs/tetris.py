@@ -33,7 +33,7 @@ class TetrisState(NamedTuple):
 
 def draw(key: Array) -> Array:
     """A piece, uniformly."""
-    return jax.random.randint(key, (), 0, 2)
+    return (jax.random.bits(key) & 1).astype(jnp.int32)
 
 
 def shape_of(piece: int, action: int) -> np.ndarray:

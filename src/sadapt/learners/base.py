@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from sadapt.motivation.episode import Episode, Transition
 from sadapt.motivation.normalisation import NormaliserState
@@ -56,7 +57,7 @@ def linear_epsilon(start: float, end: float, over: float) -> Callable[[Array], A
     """Exploration that falls linearly from `start` to `end` within the first `over` environment steps."""
 
     def epsilon(step: Array) -> Array:
-        done = jax.numpy.clip(step.astype(jax.numpy.float32) / max(over, 1.0), 0.0, 1.0)
+        done = jnp.clip(step.astype(jnp.float32) / max(over, 1.0), 0.0, 1.0)
         return start + (end - start) * done
 
     return epsilon
@@ -64,6 +65,5 @@ def linear_epsilon(start: float, end: float, over: float) -> Callable[[Array], A
 
 def explore(key: Array, best: Array, epsilon: Array, num_actions: int) -> Array:
     """epsilon-greedy: a uniform action with probability epsilon, else the best."""
-    key_coin, key_action = jax.random.split(key)
-    random = jax.random.randint(key_action, best.shape, 0, num_actions, best.dtype)
-    return jax.numpy.where(jax.random.uniform(key_coin, best.shape) < epsilon, random, best)
+    coin, choice = jax.random.uniform(key, (2, *best.shape))
+    return jnp.where(coin < epsilon, (choice * num_actions).astype(best.dtype), best)

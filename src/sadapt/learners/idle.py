@@ -16,7 +16,7 @@ def idle(num_actions: int, *, num_envs: int) -> Learner:
     """Random play through the same program, for the same metrics."""
 
     def act(key: Array, state: Any, now: View, step: Array) -> tuple[Any, Array]:
-        return state, jax.random.randint(key, (num_envs,), 0, num_actions)
+        return state, (jax.random.uniform(key, (num_envs,)) * num_actions).astype(jnp.int32)
 
     def update(key: Array, state: Any, now: View, normaliser: Any) -> tuple[Any, Report]:
         return state, Report(jnp.asarray(jnp.nan, jnp.float32), jnp.asarray(jnp.nan, jnp.float32))

@@ -30,7 +30,7 @@ Player = Callable[[Array], Played]
 
 def random_policy(env: Env) -> Policy:
     """Uniform over the actions, blind to everything."""
-    return lambda key, world, theta: jax.random.randint(key, (), 0, env.num_actions)
+    return lambda key, world, theta: (jax.random.uniform(key) * env.num_actions).astype(jnp.int32)
 
 
 def play(env: Env, marginal: Marginal, policy: Policy, *, on_death: str, horizon: int | None = None) -> Player:

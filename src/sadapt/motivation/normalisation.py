@@ -74,13 +74,14 @@ def running(
         count = state.count + added
         shift = sums(where, away) / xp.maximum(added, 1).astype(xp.float32)
         share = added.astype(xp.float32) / xp.maximum(count, 1).astype(xp.float32)
-        wanted = shift * share + state.lost
+        wanted = xp.where(added > 0, shift * share + state.lost, xp.float32(0))
         mean = state.mean + wanted
+        lost = xp.where(added > 0, wanted - (mean - state.mean), state.lost)
         within = sums(where, xp.square(away - xp.ravel(shift)[where]))
         squares = xp.sum(within + xp.square(shift) * share * state.count.astype(xp.float32), axis=1)
         new, all_ = (xp.sum(n, axis=1).astype(xp.float32) for n in (added, count))
         variance = state.variance + (squares - new * state.variance) / xp.maximum(all_, xp.float32(1))
-        return NormaliserState(count, mean, wanted - (mean - state.mean), xp.maximum(variance, 0))
+        return NormaliserState(count, mean, lost, xp.maximum(variance, 0))
 
     def apply(state: NormaliserState, arm: Any, time: Any, reward: Any) -> Any:
         std = xp.maximum(xp.sqrt(state.variance)[arm], xp.float32(std_floor))

@@ -53,7 +53,7 @@ class Report:
 def probe(
     env: Env,
     *,
-    episodes: int = 32,
+    episodes: int = 100,
     seed: int = 0,
     kind: str = "bernoulli",
     pseudo_count: float = 0.0,

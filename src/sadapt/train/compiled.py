@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import NamedSharding, PartitionSpec
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from sadapt.motivation.baseline import random_entropy
 from sadapt.motivation.episode import Answer, Fresh
@@ -109,5 +110,5 @@ def launch_seeds(prog: Program, seeds: Sequence[int]) -> TrainState:
     devices = jax.devices()
     if len(devices) == 1 or len(seeds) % len(devices):
         return states
-    mesh = jax.make_mesh((len(devices),), ("seeds",))
+    mesh = Mesh(np.asarray(devices), ("seeds",))
     return jax.device_put(states, NamedSharding(mesh, PartitionSpec("seeds")))
