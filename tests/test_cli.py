@@ -236,7 +236,7 @@ def test_every_option_of_probe_reaches_the_computation(capsys, monkeypatch):
     ]
     assert main(words) == 0
     assert asked == [
-        ("tetris", False, {"episodes": 32, "seed": 0, "kind": "bernoulli", "pseudo_count": 0.0}),
+        ("tetris", False, {"episodes": 100, "seed": 0, "kind": "bernoulli", "pseudo_count": 0.0}),
         ("maze-small", True, {"episodes": 5, "seed": 7, "kind": "gaussian", "pseudo_count": 1.0}),
     ]
 
