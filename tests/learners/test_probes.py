@@ -5,6 +5,8 @@ The three simplest are implied by the others and run with the slow tests.
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -75,6 +77,10 @@ LEARNERS = {
 }  # fmt: skip
 
 
+LEARNERS["dqn with all its options"] = (
+    *LEARNERS["dqn"][:2],
+    dataclasses.replace(LEARNERS["dqn"][2], double=True, huber=True, relabel=True),
+)
 SEEDS = (1, 2, 3)
 
 
@@ -115,7 +121,7 @@ def check(learned, expected, atol):
         np.testing.assert_allclose(of_one_seed, expected, atol=atol)
 
 
-every_learner = pytest.mark.parametrize("learner", LEARNERS)
+every_learner = pytest.mark.parametrize("learner", ["dqn", "pqn"])
 
 
 @pytest.mark.slow
@@ -155,7 +161,7 @@ def test_action_and_observation_matter(learner):
     check(values(env, learner, [((0, 0, 1), 0, 0), ((1, 0, 1), 0, 0)]), [[1, -1], [-1, 1]], atol=0.15)
 
 
-@every_learner
+@pytest.mark.parametrize("learner", ["dqn", "pqn", pytest.param("dqn with all its options", marks=pytest.mark.slow)])
 def test_the_arm_flips_the_right_action(learner):
     """`right` turns one bit, which costs -log clip nats; `left` changes nothing."""
     env = world(lambda t, obs, action: (0.0, jnp.stack([action, jnp.zeros_like(action), jnp.ones_like(action)])))

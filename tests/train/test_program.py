@@ -18,6 +18,7 @@ from sadapt.errors import UserError
 from sadapt.learners.dqn import DQNSettings
 from sadapt.learners.pqn import PQNSettings, lambda_returns
 from sadapt.train import compiled, host, loop
+from sadapt.train.memory import require_memory
 from sadapt.train.program import program
 from sadapt.train.settings import MotivationSettings, NetworkSettings, Settings
 
@@ -113,10 +114,15 @@ def test_seeds_are_spread_over_devices():
 
 @every_learner
 def test_same_seed_same_bytes_other_seed_other_bytes(learner):
-    first, again = (loop.train(tiny(learner)) for _ in range(2))
-    same(first, again)
-    other = loop.train(tiny(learner, seed=6))
-    assert float(other.tally.surprise) != float(first.tally.surprise)
+    def metrics(seed):
+        rows = []
+        state = loop.train(tiny(learner, seed=seed, total_timesteps=50_000), on_row=rows.append)
+        return state, [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+    first, again, other = metrics(5), metrics(5), metrics(6)
+    same(first[0], again[0])
+    assert first[1] == again[1]
+    assert first[1] != other[1]
 
 
 def test_rows_have_every_column_and_leave_blanks_empty():
@@ -133,6 +139,15 @@ def test_a_loss_that_is_not_a_number_stops_the_run():
     broken = dataclasses.replace(LEARNERS["pqn"], learning_rate=float("nan"))
     with pytest.raises(loop.Diverged, match=r"step .* --learning-rate"):
         loop.train(tiny("pqn", learner=broken, total_timesteps=60_000))
+
+
+def test_the_replays_plan_is_told_and_kept_within_memory(caplog):
+    prog = program(make("tetris"), tiny("dqn"))
+    with caplog.at_level("INFO"):
+        require_memory(prog)
+    assert "replay of 2,000 steps: 0.00 GB" in caplog.text
+    with pytest.raises(UserError, match=r"--buffer-size to 900 or less"):
+        require_memory(prog, free=prog.memory.bytes // 2)
 
 
 def test_lambda_returns_by_hand():

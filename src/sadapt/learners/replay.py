@@ -64,6 +64,8 @@ class Replay(NamedTuple):
     sample: Callable[[Array, ReplayState, int], Batch]
     recall: Callable[[ReplayState, Array, Array], tuple[Augmented, MarginalState]]
     """`recall(state, world, index) -> (augmented observation there, marginal there)`, one example."""
+    steps: int
+    """Steps that it was asked to keep."""
     bytes: int
     """Memory that `init` allocates."""
 
@@ -202,4 +204,4 @@ def replay(
     per_frame = -(-size // 8) if env.binary else size * np.dtype(env.obs_dtype).itemsize
     per_snapshot = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(marginal.init)))
     total = num_envs * length * (per_frame + 13) + (spare + 1) * per_snapshot
-    return Replay(init, observe, sample, recall, int(total))
+    return Replay(init, observe, sample, recall, capacity, int(total))

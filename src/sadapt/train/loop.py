@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from sadapt.envs import make
 from sadapt.train import compiled, metrics
+from sadapt.train.memory import require_memory
 from sadapt.train.program import Program, TrainState, program
 from sadapt.train.settings import Settings
 
@@ -48,6 +49,7 @@ def intervals(prog: Program, state: TrainState, *, every: int = 1) -> Iterator[t
 def train(settings: Settings, *, every: int = 1, on_row: Callable[[metrics.Row], None] | None = None) -> TrainState:
     """Trains from the seed to the last step; calls `on_row` with each row of metrics."""
     prog = program(make(settings.env, settings.layout), settings)
+    require_memory(prog)
     state = compiled.launch(prog)
     for after, row in intervals(prog, state, every=every):
         state = after

@@ -1,0 +1,41 @@
+"""Says what a replay will take before it is taken, and refuses what the machine does not have."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from sadapt.errors import UserError
+from sadapt.train.program import Program
+
+log = logging.getLogger(__name__)
+SPARE = 0.9
+"""Share of the free memory that a replay may take."""
+
+
+def free_bytes() -> int | None:
+    """Memory that can be had without swapping; None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def require_memory(prog: Program, free: int | None = None) -> None:
+    """Logs the replay's plan; an error if it is larger than what is free."""
+    if prog.memory is None:
+        return
+    steps, need = prog.memory.steps, prog.memory.bytes
+    plan = f"replay of {steps:,} steps: {need / 1e9:.2f} GB"
+    log.info(plan)
+    free = free_bytes() if free is None else free
+    if free is not None and need > SPARE * free:
+        raise UserError(
+            f"{plan}, but only {free / 1e9:.2f} GB of memory are free: lower --buffer-size to "
+            f"{int(SPARE * free / need * steps):,} or less"
+        )
