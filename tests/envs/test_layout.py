@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sadapt.envs import make, names
+from sadapt.envs import make
 from sadapt.envs.layout import load, packaged, parse
-from sadapt.envs.registry import describe
 from sadapt.errors import UserError
 
 
@@ -153,11 +152,3 @@ def test_tetris_takes_no_map(tmp_path):
 def test_an_unknown_world_is_answered_with_the_nearest_name():
     with pytest.raises(UserError, match=r"'maze-smal'.*'maze-small'"):
         make("maze-smal")
-
-
-def test_the_table_of_worlds_has_a_row_for_each():
-    rows = describe()
-    assert [row["name"] for row in rows] == list(names())
-    sizes = {row["name"]: (row["size"], row["horizon"], row["actions"]) for row in rows}
-    assert sizes["maze-large"] == ("32 x 32", 250, 5)
-    assert sizes["tetris"] == ("10 x 4", 200, 12)

@@ -53,20 +53,3 @@ def make(name: str, layout: str | Path | None = None) -> Env:
     chosen: Layout = packaged(name, entry.kind) if layout is None else load(layout, entry.kind)
     return entry.build(chosen, name=name, horizon=entry.horizon)
 
-
-def describe() -> list[dict[str, object]]:
-    """A row per world, for tables."""
-    rows: list[dict[str, object]] = []
-    for name in names():
-        env = make(name)
-        rows.append(
-            {
-                "name": name,
-                "size": " x ".join(str(size) for size in env.obs_shape[:2]),
-                "horizon": env.horizon,
-                "actions": env.num_actions,
-                "channels": ", ".join(env.channels),
-                "about": env.about,
-            }
-        )
-    return rows
