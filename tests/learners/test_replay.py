@@ -66,7 +66,7 @@ def recall_all(memory, state, world, indices):
     return jax.device_get(several(state, jnp.int32(world), jnp.asarray(indices, jnp.int32))[0])
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(
     num_envs=st.sampled_from([1, 3]),
     interval=st.sampled_from([1, 4, 16]),
