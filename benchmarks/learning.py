@@ -13,9 +13,9 @@ from sadapt.benchmarks.timing import one_core
 
 one_core()
 
-from sadapt.train import loop  # noqa: E402
-from sadapt.train.metrics import Row  # noqa: E402
-from sadapt.train.presets import preset  # noqa: E402
+from sadapt.training import loop  # noqa: E402
+from sadapt.training.metrics import Row  # noqa: E402
+from sadapt.training.presets import preset  # noqa: E402
 
 LAST = 0.1
 """Share of the run, at its end, over which the result is averaged."""

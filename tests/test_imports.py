@@ -15,7 +15,7 @@ MODULES = sorted(ROOT.rglob("*.py"))
 
 WORLDS = {"errors", "film", "envs"}
 LEARNING = WORLDS | {"motivation", "learners"}
-STORED = LEARNING | {"train", "runs"}
+STORED = LEARNING | {"training", "runs"}
 EVERYTHING = STORED | {"tables", "gym", "report", "experiments", "benchmarks"}
 
 MAY_IMPORT = {
@@ -26,9 +26,9 @@ MAY_IMPORT = {
     "motivation": WORLDS,
     "gym": WORLDS | {"motivation"},
     "learners": WORLDS | {"motivation"},
-    "train": LEARNING,
-    "runs": LEARNING | {"train"},
-    "report": STORED - {"learners", "train"} | {"tables"},
+    "training": LEARNING,
+    "runs": LEARNING | {"training"},
+    "report": STORED - {"learners", "training"} | {"tables"},
     "experiments": STORED | {"tables"},
     "benchmarks": STORED | {"tables"},
     "api": EVERYTHING,
@@ -110,15 +110,15 @@ def test_nothing_is_pickled():
 @pytest.mark.parametrize(
     ("statement", "names"),
     [
-        ("import sadapt.train", ["sadapt.train"]),
+        ("import sadapt.training", ["sadapt.training"]),
         ("import pickle as p, os", ["pickle", "os"]),
         ("from sadapt import cli, __version__", ["sadapt.cli", "sadapt.__version__"]),
         ("from sadapt.runs.folder import Run", ["sadapt.runs.folder.Run"]),
         ("from . import base", ["sadapt.envs.base"]),
         ("from .base import Env", ["sadapt.envs.base.Env"]),
-        ("from .. import train", ["sadapt.train"]),
+        ("from .. import training", ["sadapt.training"]),
         ("from ..motivation import bandits", ["sadapt.motivation.bandits"]),
-        ("def late():\n    from sadapt import train", ["sadapt.train"]),
+        ("def late():\n    from sadapt import training", ["sadapt.training"]),
         ("'from sadapt import train'", []),
     ],
 )
@@ -129,12 +129,12 @@ def test_imports_are_read_in_every_spelling(statement, names):
 def test_an_upward_import_is_found(tmp_path):
     root = tmp_path / "sadapt"
     (root / "envs").mkdir(parents=True)
-    (root / "train").mkdir()
+    (root / "training").mkdir()
     (root / "envs" / "good.py").write_text("import jax\nfrom sadapt.errors import UserError\nfrom . import base\n")
-    (root / "train" / "good.py").write_text("from sadapt import __version__\nfrom ..envs.base import Env\n")
+    (root / "training" / "good.py").write_text("from sadapt import __version__\nfrom ..envs.base import Env\n")
     (root / "envs" / "bad.py").write_text("def f():\n    from ..train import driver\n")
-    (root / "train" / "bad.py").write_text("import sadapt\n")
+    (root / "training" / "bad.py").write_text("import sadapt\n")
     assert upward_imports(root) == [
-        "envs/bad.py imports sadapt.train.driver",
+        "envs/bad.py imports sadapt.training.driver",
         "train/bad.py imports sadapt",
     ]

@@ -15,3 +15,11 @@ def nearest(given: str, valid: Iterable[str]) -> str:
     names = sorted(valid)
     close = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else "choose one of: " + ", ".join(names)
+
+
+class Stop(Exception):
+    """A run ended before its time, through no mistake of the user's; `code` is what the program exits with."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code

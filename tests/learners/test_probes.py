@@ -16,9 +16,9 @@ from sadapt.envs.base import Env, Step
 from sadapt.learners.dqn import DQNSettings
 from sadapt.learners.pqn import PQNSettings
 from sadapt.motivation.augmented import Augmented
-from sadapt.train import compiled
-from sadapt.train.program import program
-from sadapt.train.settings import MotivationSettings, NetworkSettings, Settings
+from sadapt.training import compiled
+from sadapt.training.program import program
+from sadapt.training.settings import MotivationSettings, NetworkSettings, Settings
 
 GAMMA = 0.9
 BITS = 3

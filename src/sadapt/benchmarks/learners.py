@@ -13,10 +13,10 @@ import optax
 
 from sadapt.benchmarks.timing import best_seconds
 from sadapt.envs import make
-from sadapt.train import compiled
-from sadapt.train.presets import preset
-from sadapt.train.program import Program, TrainState, program
-from sadapt.train.settings import Settings
+from sadapt.training import compiled
+from sadapt.training.presets import preset
+from sadapt.training.program import Program, TrainState, program
+from sadapt.training.settings import Settings
 
 Array = jax.Array
 PQN_TARGETS = {"maze-small": 10_000, "tetris": 30_000, "butterflies-large": 6_000, "maze-large": 6_000}

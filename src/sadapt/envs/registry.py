@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sadapt.envs.base import Env
 from sadapt.envs.butterflies import butterflies
-from sadapt.envs.layout import Layout, load, packaged
+from sadapt.envs.layout import Layout, load, packaged, parse
 from sadapt.envs.maze import maze
 from sadapt.envs.tetris import tetris
 from sadapt.errors import UserError, nearest
@@ -41,8 +41,8 @@ def names() -> tuple[str, ...]:
     return tuple(REGISTRY)
 
 
-def make(name: str, layout: str | Path | None = None) -> Env:
-    """The world called `name`, on its own map or on the user's."""
+def make(name: str, layout: str | Path | None = None, *, layout_text: str | None = None) -> Env:
+    """The world called `name`, on its own map or on the user's, from a file or as text."""
     if name not in REGISTRY:
         raise UserError(f"unknown world {name!r}: {nearest(name, REGISTRY)}")
     entry = REGISTRY[name]
@@ -50,6 +50,9 @@ def make(name: str, layout: str | Path | None = None) -> Env:
         if layout is not None:
             raise UserError(f"{name!r} has no map, so --layout {layout} means nothing to it; leave it away")
         return entry.build(name=name, horizon=entry.horizon)
-    chosen: Layout = packaged(name, entry.kind) if layout is None else load(layout, entry.kind)
+    chosen: Layout
+    if layout_text is not None:
+        chosen = parse(layout_text, "the stored map", entry.kind)
+    else:
+        chosen = packaged(name, entry.kind) if layout is None else load(layout, entry.kind)
     return entry.build(chosen, name=name, horizon=entry.horizon)
-

@@ -24,6 +24,17 @@ class Ink:
 CHANNELS = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
 """Where `palette` begins: Okabe and Ito's colours, which colour-blind eyes can tell apart."""
 
+GLOWS = {
+    "wall": Ink.STONE,
+    "agent": Ink.RED,
+    "catcher": Ink.RED,
+    "goal": Ink.GREEN,
+    "butterfly": Ink.BLUE_LIGHT,
+    "board": Ink.BLUE_LIGHT,
+    "piece": Ink.GOLD,
+}
+"""Colours of channels in a long exposure."""
+
 DARKEST = 0.5
 """Lowest Oklab lightness of a channel's colour: channels are painted on a dark ground."""
 
@@ -59,6 +70,21 @@ def paint_channels(obs: np.ndarray, *, tile: int = 24) -> np.ndarray:
             here = plane & (rank == place) & (ranks.T[-1] == sharing)
             layers.append((here.T, _chip(bytes(colour), place - 1, sharing, tile)))
     return _compose(planes.shape[:2], sprite("well", tile), layers)
+
+
+def expose(theta: np.ndarray, channels: Sequence[str] = (), *, tile: int = 24) -> np.ndarray:
+    """Paint means [H, W, C] like a long exposure: the more often a channel was set in a cell, the more it glows there.
+
+    Channels that a sprite is named after have its colour. Brightness grows with the root of theta, so that a cell
+    visited once in a hundred steps can still be seen.
+    """
+    shown = np.sqrt(np.clip(theta, 0, 1))
+    spare = iter(palette(theta.shape[-1]))
+    names = [*channels, *[""] * (theta.shape[-1] - len(channels))]
+    colours = np.array([_rgba(GLOWS[name])[:3] if name in GLOWS else next(spare) / 255 for name in names])
+    dark = np.prod(1 - shown[..., None] * colours, axis=2)
+    cells = 1 - (1 - np.array(_rgba(Ink.NIGHT)[:3])) * dark
+    return np.rint(255 * np.kron(cells, np.ones((tile, tile, 1)))).astype(np.uint8)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,20 +12,17 @@ import numpy as np
 from sadapt.envs.base import Env, Policy
 from sadapt.errors import UserError
 from sadapt.motivation.bandits import fixed
-from sadapt.motivation.episode import Answer, Episode, Episodes, Fresh, Summary, episodes, select
+from sadapt.motivation.episode import Episodes, episodes
 from sadapt.motivation.marginals import Marginal
+from sadapt.motivation.playing import Act, Played
+from sadapt.motivation.playing import play as played
 
 Array = jax.Array
 
 
-class Played(NamedTuple):
-    """Episodes of one policy: their summaries, and the entropy after every observation (constant once ended)."""
-
-    summary: Summary
-    entropy_curve: Array
-
-
 Player = Callable[[Array], Played]
+FIRST: Any = np.int32(0)
+"""The arm of episodes in which nobody looks at it."""
 
 
 def random_policy(env: Env) -> Policy:
@@ -36,7 +33,7 @@ def random_policy(env: Env) -> Policy:
 def play(env: Env, marginal: Marginal, policy: Policy, *, on_death: str, horizon: int | None = None) -> Player:
     """A compiled function that plays one episode of `policy` per key."""
     rules = _rules(env, marginal, on_death, horizon)
-    return jax.jit(jax.vmap(lambda key: _play_one(key, env, marginal, rules, policy)))
+    return jax.jit(jax.vmap(lambda key: played(key, env, marginal, rules, _acting(policy, marginal), FIRST)))
 
 
 def play_constants(env: Env, marginal: Marginal, *, on_death: str, horizon: int | None = None) -> Player:
@@ -44,7 +41,7 @@ def play_constants(env: Env, marginal: Marginal, *, on_death: str, horizon: int 
     rules = _rules(env, marginal, on_death, horizon)
 
     def one(action: Array, key: Array) -> Played:
-        return _play_one(key, env, marginal, rules, lambda key, world, theta: action)
+        return played(key, env, marginal, rules, lambda key, episode: action, FIRST)
 
     every_key = jax.vmap(one, in_axes=(None, 0))
     return jax.jit(lambda keys: jax.vmap(every_key, in_axes=(0, None))(jnp.arange(env.num_actions), keys))
@@ -54,35 +51,8 @@ def _rules(env: Env, marginal: Marginal, on_death: str, horizon: int | None) -> 
     return episodes(env, marginal, fixed(0), on_death=on_death, horizon=horizon)
 
 
-def _play_one(key: Array, env: Env, marginal: Marginal, rules: Episodes, policy: Policy) -> Played:
-    key_begin, key_play = jax.random.split(key)
-    first = rules.begin(Fresh(*env.reset(key_begin)), jnp.zeros((), jnp.int32))
-
-    def one(carry: tuple[Episode, Array], key: Array) -> tuple[tuple[Episode, Array], Array]:
-        episode, ended = carry
-        key_act, key_step, key_reset, key_shock = jax.random.split(key, 4)
-        action = policy(key_act, episode.world, marginal.features(episode.marginal))
-        world, step = env.step(key_step, episode.world, action)
-        answer = Answer(world, step, Fresh(*env.reset(key_reset)))
-        after, transition = rules.absorb(key_shock, episode, answer)
-        episode = select(ended, episode, after)
-        return (episode, ended | transition.closed), marginal.entropy(episode.marginal)
-
-    keys = jax.random.split(key_play, rules.horizon)
-    (episode, closed), curve = jax.lax.scan(one, (first, jnp.zeros((), bool)), keys)
-    totals = episode.totals
-    summary = Summary(
-        closed=closed,
-        reward=totals.reward,
-        length=episode.t,
-        deaths=totals.deaths,
-        surprise=totals.surprise / jnp.maximum(episode.t, 1).astype(jnp.float32),
-        entropy=curve[-1],
-        feedback=jnp.zeros((), jnp.float32),
-        arm=episode.arm,
-        counters=totals.counters,
-    )
-    return Played(summary, jnp.concatenate([marginal.entropy(first.marginal)[None], curve]))
+def _acting(policy: Policy, marginal: Marginal) -> Act:
+    return lambda key, episode: policy(key, episode.world, marginal.features(episode.marginal))
 
 
 def random_entropy(

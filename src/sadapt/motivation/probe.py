@@ -10,9 +10,10 @@ import numpy as np
 
 from sadapt.envs.base import Env
 from sadapt.errors import UserError
-from sadapt.motivation.baseline import Played, play, play_constants, random_policy, usable_baseline
+from sadapt.motivation.baseline import play, play_constants, random_policy, usable_baseline
 from sadapt.motivation.marginals import marginal_family, require_binary
 from sadapt.motivation.objectives import feedback
+from sadapt.motivation.playing import Played
 
 Progress = Callable[[str, float], None]
 

@@ -6,25 +6,22 @@ import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from sadapt.train.program import Program, Tally, TrainState
+from sadapt.training.program import Program, TrainState
 
 Row = dict[str, float | int | None]
 """Columns by name; None where there is nothing to say, never zero."""
 
 
-def add(a: Tally, b: Tally) -> Tally:
-    """The tallies of two intervals together."""
-    return jax.tree.map(lambda x, y: x + y, a, b)
+CLOCK = "steps_per_second"
+"""The only column that two equal runs do not share."""
 
 
-def row(
-    prog: Program, state: TrainState, tally: Tally, *, episodes_before: int = 0, seconds: float | None = None
-) -> Row:
-    """The interval that `tally` sums up and that ends in `state`; `seconds` is how long it took."""
-    tally = jax.device_get(tally)
-    bandit, step = jax.device_get(state.bandit), int(state.step)
+def row(prog: Program, state: TrainState, *, steps_per_second: float | None = None) -> Row:
+    """The interval that ends in `state`, summed up in its tally."""
+    tally, bandit = jax.device_get((state.tally, state.bandit))
     ended, updates = int(tally.episodes), int(tally.updates)
     adaptive = prog.settings.objective == "s-adapt"
 
@@ -35,8 +32,8 @@ def row(
         return float(values[index]) if adaptive and bandit.counts[index] else None
 
     found: Row = {
-        "step": step,
-        "episodes": episodes_before + ended,
+        "step": int(state.step),
+        "episodes": int(state.ended),
         "return": mean(tally.reward, ended),
         "length": mean(tally.length, ended),
         "deaths": mean(tally.deaths, ended),
@@ -54,5 +51,10 @@ def row(
         "epsilon": float(prog.learner.epsilon(state.step)),
     }
     found |= {name: mean(total, ended) for name, total in tally.counters.items()}
-    found["seconds"] = seconds
+    found[CLOCK] = steps_per_second
     return found
+
+
+def cleared(state: TrainState) -> TrainState:
+    """The same state at the start of a new interval."""
+    return state._replace(tally=jax.tree.map(jnp.zeros_like, state.tally))

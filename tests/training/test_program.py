@@ -17,10 +17,10 @@ from sadapt.envs import make
 from sadapt.errors import UserError
 from sadapt.learners.dqn import DQNSettings
 from sadapt.learners.pqn import PQNSettings, lambda_returns
-from sadapt.train import compiled, host, loop
-from sadapt.train.memory import require_memory
-from sadapt.train.program import program
-from sadapt.train.settings import MotivationSettings, NetworkSettings, Settings
+from sadapt.training import compiled, host, loop, metrics
+from sadapt.training.memory import require_memory
+from sadapt.training.program import program
+from sadapt.training.settings import MotivationSettings, NetworkSettings, Settings
 
 LEARNERS = {
     "dqn": DQNSettings(
@@ -87,10 +87,10 @@ def test_seeds_at_once_equal_seeds_alone():
 def test_seeds_are_spread_over_devices():
     code = """
         import jax, jax.numpy as jnp
-        from tests.train.test_program import tiny
+        from tests.training.test_program import tiny
         from sadapt.envs import make
-        from sadapt.train import compiled
-        from sadapt.train.program import program
+        from sadapt.training import compiled
+        from sadapt.training.program import program
         assert jax.device_count() == 2
         prog = program(make("tetris"), tiny("pqn"))
         *_, state = compiled.run(prog, compiled.launch_seeds(prog, [5, 6]), over=jax.vmap)
@@ -114,12 +114,12 @@ def test_seeds_are_spread_over_devices():
 
 @every_learner
 def test_same_seed_same_bytes_other_seed_other_bytes(learner):
-    def metrics(seed):
+    def trained(seed):
         rows = []
         state = loop.train(tiny(learner, seed=seed, total_timesteps=50_000), on_row=rows.append)
-        return state, [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+        return state, [{name: value for name, value in row.items() if name != metrics.CLOCK} for row in rows]
 
-    first, again, other = metrics(5), metrics(5), metrics(6)
+    first, again, other = trained(5), trained(5), trained(6)
     same(first[0], again[0])
     assert first[1] == again[1]
     assert first[1] != other[1]

@@ -25,13 +25,13 @@ from sadapt.motivation.episode import Answer, Episode, Episodes, Fresh, Summary,
 from sadapt.motivation.marginals import Marginal, bernoulli, gaussian, require_binary
 from sadapt.motivation.normalisation import NormaliserState, running
 from sadapt.motivation.objectives import ARMS, Objective
-from sadapt.train.settings import Settings
+from sadapt.training.settings import Settings, require_possible
 
 Array = jax.Array
 
 
 class Tally(NamedTuple):
-    """Sums since the last report: over episodes that ended, and over updates."""
+    """Sums since the last row of metrics: over episodes that ended, and over updates."""
 
     episodes: Array
     reward: Array
@@ -55,6 +55,8 @@ class TrainState(NamedTuple):
     """Chance of the worlds in the step under way."""
     step: Array
     """Environment steps so far."""
+    ended: Array
+    """Episodes that have ended so far."""
     h_random: Array
     episodes: Episode
     bandit: BanditState
@@ -135,13 +137,9 @@ def build_network(env: Env, marginal: Marginal, row: Objective, settings: Settin
 
 def program(env: Env, settings: Settings) -> Program:
     """Composes a run."""
+    require_possible(settings)
     row = objectives.objective(settings.objective)
     num_envs, wanted = settings.num_envs, settings.motivation
-    if num_envs < 1 or settings.total_timesteps < 1:
-        raise UserError(
-            f"a run needs at least one world and one step; got num_envs={num_envs}, "
-            f"total_timesteps={settings.total_timesteps}"
-        )
     marginal = build_marginal(env, settings)
     bandit = ucb(len(ARMS), c=wanted.ucb_c) if row.arm is None else fixed(row.arm, arms=len(ARMS))
     rules = build_rules(env, marginal, bandit, row, settings)
@@ -161,8 +159,9 @@ def program(env: Env, settings: Settings) -> Program:
         if isinstance(chosen, DQNSettings):
             if chosen.batch_size > chosen.learning_starts or chosen.batch_size > chosen.buffer_size:
                 raise UserError(
-                    f"a batch of {chosen.batch_size} needs that many steps before learning starts and in the replay; "
-                    f"got learning_starts={chosen.learning_starts}, buffer_size={chosen.buffer_size}"
+                    f"a batch of {chosen.batch_size} needs as many steps before learning starts and in the replay; "
+                    f"got --learning-starts {chosen.learning_starts}, "
+                    f"--buffer-size {chosen.buffer_size}; lower --batch-size"
                 )
             memory = replay(
                 env,
@@ -189,6 +188,7 @@ def program(env: Env, settings: Settings) -> Program:
             key=key_run,
             world_key=key_world,
             step=jnp.zeros((), jnp.int32),
+            ended=jnp.zeros((), jnp.int32),
             h_random=jnp.asarray(h_random, jnp.float32),
             episodes=begun,
             bandit=bandit_state,
@@ -216,6 +216,7 @@ def program(env: Env, settings: Settings) -> Program:
         return state._replace(
             key=key,
             step=state.step + num_envs,
+            ended=state.ended + jnp.sum(summary.closed, dtype=jnp.int32),
             episodes=begun,
             bandit=bandit_state,
             normaliser=statistics,
@@ -234,7 +235,7 @@ def program(env: Env, settings: Settings) -> Program:
         return jax.lax.scan(once, state, None, length=learner.updates_per_turn)[0]
 
     def refresh(state: TrainState) -> TrainState:
-        return state._replace(learner=learner.refresh(state.learner), tally=empty_tally(env))
+        return state._replace(learner=learner.refresh(state.learner))
 
     def greedy(state: LearnerState, episodes: Episode) -> Array:
         return learner.greedy(state, see(episodes))

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sadapt.errors import UserError
 from sadapt.learners.dqn import DQNSettings
 from sadapt.learners.pqn import PQNSettings
 
@@ -68,6 +69,50 @@ class Settings:
     """Worlds side by side."""
     layout: str | None = None
     """A map of your own for mazes and butterflies, as a text file."""
+    log_interval: int | None = None
+    """Environment steps between rows of metrics; a two-hundredth of the run if not given."""
     motivation: MotivationSettings = field(default_factory=MotivationSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)
     learner: DQNSettings | PQNSettings = field(default_factory=PQNSettings)
+
+
+AT_LEAST_ONE = {
+    "total_timesteps",
+    "num_envs",
+    "log_interval",
+    "horizon",
+    "random_episodes",
+    "hidden",
+    "radius",
+    "batch_size",
+    "buffer_size",
+    "snapshot_interval",
+    "train_frequency",
+    "target_network_frequency",
+    "learning_starts",
+    "num_steps",
+    "minibatch_size",
+    "update_epochs",
+}
+POSITIVE = {"reward_clip", "std_floor", "max_grad_norm"}
+NOT_NEGATIVE = {"seed", "pseudo_count", "ucb_c", "final_learning_rate"}
+SHARES = {"gamma", "q_lambda", "start_e", "end_e", "exploration_fraction"}
+
+
+def require_possible(settings: Settings) -> None:
+    """Refuses values that no run could have, by the name of the flag."""
+    given = {**vars(settings), **vars(settings.motivation), **vars(settings.network), **vars(settings.learner)}
+    for name, value in given.items():
+        if value is None:
+            continue
+        flag = "--" + name.replace("_", "-")
+        if name in AT_LEAST_ONE and value < 1:
+            raise UserError(f"{flag} must be at least 1; got {value}")
+        if name in POSITIVE and not value > 0:
+            raise UserError(f"{flag} must be more than 0; got {value:g}")
+        if name in NOT_NEGATIVE and not value >= 0:
+            raise UserError(f"{flag} must not be negative; got {value:g}")
+        if name in SHARES and not 0 <= value <= 1:
+            raise UserError(f"{flag} must lie between 0 and 1; got {value:g}")
+    if not 0 < settings.motivation.probability_clip < 0.5:
+        raise UserError(f"--probability-clip must lie between 0 and 0.5; got {settings.motivation.probability_clip:g}")

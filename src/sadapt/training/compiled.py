@@ -11,7 +11,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from sadapt.motivation.baseline import random_entropy
 from sadapt.motivation.episode import Answer, Fresh
-from sadapt.train.program import Program, TrainState, death_treatment
+from sadapt.training.program import Program, TrainState, death_treatment
 
 Array = jax.Array
 Chunk = Callable[[TrainState], TrainState]
@@ -74,17 +74,24 @@ def baseline(prog: Program) -> Callable[[Array], float]:
     )
 
 
-def run(prog: Program, state: TrainState, over: Callable[[Chunk], Chunk] = lambda chunk: chunk) -> Iterator[TrainState]:
-    """Yields the state after every chunk until the run's last step; the state given is consumed.
+def driver(prog: Program, over: Callable[[Chunk], Chunk] = lambda chunk: chunk) -> Chunk:
+    """A run's next chunk, `state -> state`, compiled; the state given is consumed.
 
     `over` transforms a chunk before it is compiled (`jax.vmap` trains several seeds at once).
     """
-    learner = prog.learner
     compiled = {learn: jax.jit(over(chunk(prog, learn=learn)), donate_argnums=0) for learn in (False, True)}
-    steps = int(jnp.max(state.step))
-    while steps < prog.settings.total_timesteps:
-        state = compiled[steps >= learner.warmup_steps](state)
-        steps += learner.chunk_steps
+
+    def advance(state: TrainState) -> TrainState:
+        return compiled[int(jnp.max(state.step)) >= prog.learner.warmup_steps](state)
+
+    return advance
+
+
+def run(prog: Program, state: TrainState, over: Callable[[Chunk], Chunk] = lambda chunk: chunk) -> Iterator[TrainState]:
+    """Yields the state after every chunk until the run's last step; the state given is consumed."""
+    advance = driver(prog, over)
+    while int(jnp.max(state.step)) < prog.settings.total_timesteps:
+        state = advance(state)
         yield state
 
 
@@ -99,6 +106,11 @@ def launch(prog: Program) -> TrainState:
     key_baseline, key_run = keys_of(prog.settings.seed)
     h_random = jnp.float32(baseline(prog)(key_baseline))
     return jax.jit(lambda key, h: start(prog, key, h))(key_run, h_random)
+
+
+def shapes(prog: Program) -> TrainState:
+    """A run's state as shapes and dtypes alone; nothing is computed."""
+    return jax.eval_shape(lambda key: start(prog, key, jnp.float32(0.0)), jax.random.key(0))
 
 
 def launch_seeds(prog: Program, seeds: Sequence[int]) -> TrainState:

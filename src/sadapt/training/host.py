@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import jax
@@ -11,7 +11,7 @@ import numpy as np
 
 from sadapt.envs.base import Env, Step
 from sadapt.motivation.episode import Answer, Fresh, select
-from sadapt.train.program import Program, TrainState
+from sadapt.training.program import Program, TrainState
 
 Array = jax.Array
 
@@ -56,14 +56,15 @@ def start(prog: Program, worlds: HostWorlds, key: Array, h_random: float) -> Tra
     return jax.jit(prog.init)(key_run, Fresh((), jnp.asarray(obs)), jnp.float32(h_random))
 
 
-def run(prog: Program, worlds: HostWorlds, state: TrainState) -> Iterator[TrainState]:
-    """Yields the state after every chunk until the run's last step."""
+def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainState]:
+    """A run's next chunk, `state -> state`; the state given is consumed."""
     learner, num_envs = prog.learner, prog.settings.num_envs
     act, refresh = jax.jit(prog.act), jax.jit(prog.refresh)
     observe, update = (jax.jit(f, donate_argnums=0) for f in (prog.observe, prog.update))
     turns = learner.chunk_steps // (num_envs * learner.steps_per_update)
-    steps = int(state.step)
-    while steps < prog.settings.total_timesteps:
+
+    def advance(state: TrainState) -> TrainState:
+        learn = int(state.step) >= learner.warmup_steps
         state = refresh(state)
         for _ in range(turns):
             for _ in range(learner.steps_per_update):
@@ -73,7 +74,16 @@ def run(prog: Program, worlds: HostWorlds, state: TrainState) -> Iterator[TrainS
                 ended = prog.rules.restarts(np.asarray(state.episodes.t), step.terminated)
                 fresh = worlds.restart(key_fresh, ended) if ended.any() else step.obs
                 state = observe(state, actions, Answer((), step, Fresh((), jnp.asarray(fresh))))
-            if steps >= learner.warmup_steps:
+            if learn:
                 state = update(state)
-        steps += learner.chunk_steps
+        return state
+
+    return advance
+
+
+def run(prog: Program, worlds: HostWorlds, state: TrainState) -> Iterator[TrainState]:
+    """Yields the state after every chunk until the run's last step."""
+    advance = driver(prog, worlds)
+    while int(state.step) < prog.settings.total_timesteps:
+        state = advance(state)
         yield state

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sadapt.errors import UserError, nearest
 from sadapt.learners.dqn import DQNSettings
 from sadapt.learners.pqn import PQNSettings
-from sadapt.train.settings import MotivationSettings, Settings
+from sadapt.training.settings import MotivationSettings, Settings
 
 PRESETS = ("fast", "paper")
 
@@ -39,6 +39,16 @@ def preset(env: str, name: str = "fast") -> Settings:
     if name not in PRESETS:
         raise UserError(f"unknown preset {name!r}: {nearest(name, PRESETS)}")
     return paper(env) if name == "paper" else fast(env)
+
+
+def chosen(env: str, name: str = "fast", learner: str | None = None) -> Settings:
+    """A preset, with the learner of the user's choice and as many worlds as that one likes."""
+    settings = preset(env, name)
+    if learner == "dqn" and not isinstance(settings.learner, DQNSettings):
+        return replace(settings, learner=paper(env).learner, num_envs=1)
+    if learner == "pqn" and not isinstance(settings.learner, PQNSettings):
+        return replace(settings, learner=PQNSettings(), num_envs=64)
+    return settings
 
 
 def paper(env: str) -> Settings:

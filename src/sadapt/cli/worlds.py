@@ -1,53 +1,23 @@
-"""The `sadapt` command: every command is a frozen dataclass of its options that parses, delegates and prints."""
+"""Commands about worlds: `list`, `probe` and `film`."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
-import tyro
-from tyro.conf import arg
-from tyro.extras import subcommand_cli_from_dict
-
-from sadapt import __version__
+from sadapt.cli.common import EnvName, Flag, OptionalCount, OptionalFile, at_least, progress, require_suffix
 from sadapt.errors import UserError, nearest
 
-# JAX, NumPy and Matplotlib are imported by the commands that need them, so that `sadapt --help` answers at once.
 if TYPE_CHECKING:
     import numpy as np
 
     from sadapt.envs.base import Env, Policy
     from sadapt.motivation.probe import Report
 
-ABOUT = """\
-Agents that learn without reward, by controlling the entropy of what they see.
-
-examples:
-  sadapt list                                every world there is
-  sadapt probe maze-small                    which way its entropy can be pushed
-  sadapt probe maze-small --plot probe.png   the same, with a figure
-  sadapt film tetris --out tetris.gif        watch a random agent
-  sadapt film maze-small --policy walker     watch a scripted one
-  sadapt bench                               how fast this machine is
-  sadapt probe --help                        every option of a command
-  sadapt --version                           the version of this program"""
-
-EnvName = Annotated[str, tyro.conf.Positional, arg(metavar="ENV", help_behavior_hint="")]
-OptionalFile = Annotated[Path | None, tyro.conf.DisallowNone, arg(metavar="FILE", help_behavior_hint="")]
-Flag = Annotated[bool, arg(help_behavior_hint="")]
-
 GREY = "#7A7A7A"
 PALETTE = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-
-
-class Command(Protocol):
-    """Options that know what to do."""
-
-    def run(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -101,15 +71,15 @@ class ProbeCommand:
     """No progress on standard error."""
 
     def run(self) -> None:
-        _at_least(1, "--episodes", self.episodes)
+        at_least(1, "--episodes", self.episodes)
         if self.plot is not None:
-            _require_suffix("--plot", self.plot, (".png", ".svg", ".pdf"))
+            require_suffix("--plot", self.plot, (".png", ".svg", ".pdf"))
         from sadapt.envs import registry
         from sadapt.motivation.probe import probe
         from sadapt.tables import show_json
 
         env = registry.make(self.env, layout=self.layout)
-        with _progress(self.quiet) as on_progress:
+        with progress(self.quiet) as on_progress:
             report = probe(
                 env,
                 episodes=self.episodes,
@@ -135,7 +105,7 @@ class FilmCommand:
     """Who acts: random, or a policy that `sadapt probe` shows for this world."""
     seed: int = 0
     """Seed of every random draw."""
-    steps: Annotated[int | None, tyro.conf.DisallowNone, arg(metavar="INT", help_behavior_hint="")] = None
+    steps: OptionalCount = None
     """Steps to film at most; the world's horizon if not given."""
     fps: int = 10
     """Frames per second."""
@@ -145,112 +115,15 @@ class FilmCommand:
     """Where to write the film; ENV-POLICY.gif here if not given."""
 
     def run(self) -> None:
-        _at_least(1, "--fps", self.fps)
+        at_least(1, "--fps", self.fps)
         if self.steps is not None:
-            _at_least(1, "--steps", self.steps)
+            at_least(1, "--steps", self.steps)
         from sadapt.envs import registry
         from sadapt.film import save
 
         env = registry.make(self.env, layout=self.layout)
         frames = _frames(env, _policy(env, self.policy), seed=self.seed, steps=self.steps or env.horizon)
         print(save(frames, self.out or Path(f"{self.env}-{self.policy}.gif"), fps=self.fps))
-
-
-@dataclass(frozen=True)
-class BenchCommand:
-    """Measure speed on one core of this machine: worlds, learners, and their peers where they are installed."""
-
-    part: Annotated[Literal["all", "worlds", "learners"], tyro.conf.Positional, arg(help_behavior_hint="")] = "all"
-    """What to measure: all, worlds or learners."""
-    seconds: float = 3.0
-    """How long to repeat each measurement; the fastest call counts."""
-    json: Flag = False
-    """Print JSON instead of a table."""
-
-    def run(self) -> None:
-        from sadapt.benchmarks.timing import one_core
-
-        one_core()
-        from sadapt.benchmarks.run import PARTS, rows
-        from sadapt.tables import Column, show, show_json
-
-        records = []
-        with _progress(self.json) as on_progress:
-            for row in rows(PARTS if self.part == "all" else (self.part,), seconds=self.seconds):
-                records.append(row)
-                if on_progress is not None:
-                    on_progress(row["what"], min(len(records) / 17, 1.0))
-        if self.json:
-            return show_json(records)
-        return show(
-            records,
-            [
-                Column("what", "what"),
-                Column("value", "measured", _figures, right=True),
-                Column("unit", "unit"),
-                Column("ratio", "ratio", lambda ratio: f"{ratio:.2f}", right=True),
-                Column("reference", "reference", _figures, right=True),
-                Column("against", "against", folds=True),
-            ],
-        )
-
-
-def _figures(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-COMMANDS: dict[str, Callable[..., Command]] = {
-    "list": ListCommand,
-    "probe": ProbeCommand,
-    "film": FilmCommand,
-    "bench": BenchCommand,
-}
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Runs one command and returns its exit code: 0, 2 after a user's mistake, 130 after an interruption."""
-    try:
-        _parse(sys.argv[1:] if argv is None else argv).run()
-    except UserError as mistake:
-        return _refuse(str(mistake))
-    except OSError as failure:
-        return _refuse(f"{failure.filename}: {failure.strerror}" if failure.filename else str(failure))
-    except KeyboardInterrupt:
-        return 130
-    except SystemExit as finished:
-        return int(finished.code or 0)
-    return 0
-
-
-def _refuse(message: str) -> int:
-    print(f"sadapt: error: {message}", file=sys.stderr)
-    return 2
-
-
-def _parse(argv: list[str]) -> Command:
-    """The command that the words ask for; ends the program after `--help`, `--version` or a word that fits nowhere."""
-    if argv[:1] == ["--version"]:
-        print(f"sadapt {__version__}")
-        raise SystemExit(0)
-    if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
-        raise UserError(f"unknown command {argv[0]!r}: {nearest(argv[0], COMMANDS)}")
-    return subcommand_cli_from_dict(
-        COMMANDS,
-        prog="sadapt",
-        description=ABOUT,
-        args=argv or ["--help"],
-        config=(tyro.conf.FlagCreatePairsOff,),
-    )
-
-
-def _at_least(least: int, option: str, given: int) -> None:
-    if given < least:
-        raise UserError(f"{option} must be at least {least}; got {given}")
-
-
-def _require_suffix(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
-    if path.suffix.lower() not in suffixes:
-        raise UserError(f"{option} must name a {', '.join(suffixes[:-1])} or {suffixes[-1]} file; got {str(path)!r}")
 
 
 def _facts(env: Env) -> dict[str, Any]:
@@ -265,23 +138,6 @@ def _facts(env: Env) -> dict[str, Any]:
         "policies": ["random", *env.scripted],
         "about": env.about,
     }
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[str, float], None] | None]:
-    """Shows on standard error which policy is playing: a bar on a terminal, a line each elsewhere."""
-    if quiet:
-        yield None
-    elif sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
-
-        columns = (SpinnerColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"))
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("starting", total=1.0)
-            yield lambda name, done: bar.update(task, description=name, completed=done)
-    else:
-        yield lambda name, done: print(f"{done:4.0%} {name}", file=sys.stderr)
 
 
 def _show_report(report: Report) -> None:
@@ -369,24 +225,19 @@ def _frames(env: Env, policy: Policy, *, seed: int, steps: int) -> Iterator[np.n
     import jax.numpy as jnp
 
     from sadapt.motivation.bandits import fixed
-    from sadapt.motivation.episode import Answer, Episode, Fresh, Transition, episodes
+    from sadapt.motivation.episode import episodes
     from sadapt.motivation.marginals import marginal_family
+    from sadapt.motivation.playing import advance, begin
 
     marginal = marginal_family("bernoulli" if env.binary else "gaussian")(env.seen_shape)
     rules = episodes(env, marginal, fixed(0), on_death=env.on_death, horizon=steps)
-
-    @jax.jit
-    def advance(key: jax.Array, episode: Episode) -> tuple[Episode, Transition]:
-        key_act, key_step, key_reset, key_shock = jax.random.split(key, 4)
-        action = policy(key_act, episode.world, marginal.features(episode.marginal))
-        world, step = env.step(key_step, episode.world, action)
-        return rules.absorb(key_shock, episode, Answer(world, step, Fresh(*env.reset(key_reset))))
-
+    act = lambda key, episode: policy(key, episode.world, marginal.features(episode.marginal))  # noqa: E731
+    step = jax.jit(advance(env, rules, act))
     key_begin, key_play = jax.random.split(jax.random.key(seed))
-    episode = rules.begin(Fresh(*env.reset(key_begin)), jnp.zeros((), jnp.int32))
+    episode = begin(env, rules, key_begin, jnp.zeros((), jnp.int32))
     yield env.render(episode.world)
     for key in jax.random.split(key_play, steps):
-        episode, transition = advance(key, episode)
+        episode, transition = step(key, episode)
         yield env.render(episode.world)
         if transition.closed:
             return

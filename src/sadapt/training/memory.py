@@ -6,7 +6,7 @@ import logging
 import os
 
 from sadapt.errors import UserError
-from sadapt.train.program import Program
+from sadapt.training.program import Program
 
 log = logging.getLogger(__name__)
 SPARE = 0.9

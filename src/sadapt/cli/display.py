@@ -1,0 +1,113 @@
+"""A run as it goes: a live panel on a terminal, a line per row of metrics elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sadapt.runs.session import Display, Progress
+    from sadapt.training.metrics import Row
+    from sadapt.training.settings import Settings
+
+RECENT = 20
+"""Chunks over which the pace is averaged."""
+
+
+@contextmanager
+def display(settings: Settings, *, quiet: bool) -> Iterator[Display | None]:
+    """What to show a run's progress with; nothing if `quiet`."""
+    if quiet:
+        yield None
+    elif sys.stderr.isatty():
+        with _panel(settings) as shown:
+            yield shown
+    else:
+        print(f"{settings.env} {settings.objective} seed {settings.seed}: compiling", file=sys.stderr, flush=True)
+        yield _lines(settings)
+
+
+def _lines(settings: Settings) -> Display:
+    told: list[int] = []
+
+    def show(progress: Progress) -> None:
+        row = progress.row
+        if row is None or row["step"] in told:
+            return
+        told[:] = [int(row["step"] or 0)]
+        words = [f"{min(progress.step / progress.total, 1):4.0%}", f"step {progress.step:,}"]
+        words += [f"{name} {value}" for name, value in summary(row).items()]
+        words.append(f"{progress.steps_per_second:,.0f} steps/s")
+        print("  ".join(words), file=sys.stderr, flush=True)
+
+    return show
+
+
+def summary(row: Row) -> dict[str, str]:
+    """What a person wants to know of a row."""
+
+    def text(name: str, form: str) -> str:
+        value = row.get(name)
+        return "-" if value is None else format(value, form)
+
+    found = {"return": text("return", ".3g"), "surprise": text("surprise", ".3g")}
+    found["entropy"] = f"{text('entropy', '.3g')} (random {text('h_random', '.3g')})"
+    if row.get("deaths"):
+        found["deaths"] = text("deaths", ".3g")
+    if row.get("alpha") is not None:
+        found["s-min episodes"] = text("alpha", ".0%")
+    return found
+
+
+@contextmanager
+def _panel(settings: Settings) -> Iterator[Display]:
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(stderr=True, highlight=False)
+    paces: deque[float] = deque(maxlen=RECENT)
+    began = time.monotonic()
+    first: list[int] = []
+
+    def body(progress: Progress | None) -> Any:
+        title = Text.assemble((settings.env, "bold"), "  ", (settings.objective, "bold"), f"  seed {settings.seed}")
+        if progress is None:
+            return Group(title, Text("compiling the program; the first steps take a while", style="dim"))
+        pace = len(paces) / sum(1 / value for value in paces)
+        left = (progress.total - progress.step) / pace
+        grid = Table.grid(padding=(0, 2))
+        grid.add_row(
+            ProgressBar(total=progress.total, completed=progress.step, width=30),
+            f"{progress.step:,} of {progress.total:,} steps",
+            f"{pace:,.0f} steps/s",
+            f"{_clock(time.monotonic() - began)} gone, {_clock(max(left, 0))} left",
+        )
+        facts = Table.grid(padding=(0, 2))
+        if progress.row is not None:
+            for name, value in summary(progress.row).items():
+                facts.add_row(Text(name, style="dim"), value)
+        return Group(title, grid, facts)
+
+    with Live(body(None), console=console, refresh_per_second=4) as live:
+
+        def show(progress: Progress) -> None:
+            first.append(progress.step)
+            if len(first) > 1 or progress.step >= progress.total:  # the first chunk's pace is the compiler's
+                paces.append(progress.steps_per_second)
+            if paces:
+                live.update(body(progress))
+
+        yield show
+
+
+def _clock(seconds: float) -> str:
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"

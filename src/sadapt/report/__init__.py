@@ -1,0 +1,1 @@
+"""Pictures and tables from stored runs; nothing here trains."""

@@ -1,0 +1,148 @@
+"""A film of a trained agent: the world, theta as a long exposure beside it, and surprise over time below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from sadapt.envs.tiles import expose
+from sadapt.errors import UserError
+from sadapt.film import INK, PAPER, beside, save
+from sadapt.motivation.objectives import ARMS
+from sadapt.motivation.playing import advance, begin
+from sadapt.runs.agent import Agent, load
+
+HEIGHT = 300
+"""Pixels of the two pictures, about."""
+CHART, MARGIN, TITLE = 96, 12, 40
+COLOURS = {"s-max": (213, 94, 0), "s-min": (0, 114, 178)}
+GREY = (150, 155, 165)
+FINE = 3
+"""Samples per pixel and axis of the chart's line."""
+
+
+def watch(
+    agent: Agent | str | Path,
+    path: str | Path,
+    *,
+    compare: Agent | str | Path | None = None,
+    arm: str | None = None,
+    seed: int = 0,
+    steps: int | None = None,
+    fps: int = 12,
+    epsilon: float = 0.0,
+) -> Path:
+    """Films one episode (GIF or MP4); `compare` puts a second agent's beside it, from the same seed."""
+    if steps is not None and steps < 1:
+        raise UserError(f"--steps must be at least 1; got {steps}")
+    both = [each if isinstance(each, Agent) else load(each) for each in (agent, compare) if each is not None]
+    clips = [frames(each, arm=arm, seed=seed, steps=steps, epsilon=epsilon) for each in both]
+    return save(clips[0] if len(clips) == 1 else _together(*clips), path, fps=fps)
+
+
+def frames(
+    agent: Agent, *, arm: str | None = None, seed: int = 0, steps: int | None = None, epsilon: float = 0.0
+) -> Iterator[np.ndarray]:
+    """Pictures of one episode, the first before any action."""
+    prog, chosen = agent.program, agent.arm(arm)
+    env, rules = prog.env, prog.rules
+    step = jax.jit(advance(env, rules, lambda key, episode: agent.act_in(key, episode, epsilon)))
+    key_begin, key_play = jax.random.split(jax.random.key(seed))
+    episode = jax.jit(lambda key: begin(env, rules, key, jnp.int32(chosen)))(key_begin)
+    features, entropy = jax.jit(prog.marginal.features), jax.jit(prog.marginal.entropy)
+    channels = [env.channels[index] for index in env.marginal_channels]
+    surprises: list[float] = []
+    last = min(steps or rules.horizon, rules.horizon)
+    for key in [None, *jax.random.split(key_play, last)]:
+        closed = False
+        if key is not None:
+            episode, transition = step(key, episode)
+            surprises.append(float(transition.surprise))
+            closed = bool(transition.closed)
+        picture = beside(_fitted(env.render(episode.world)), _theta(np.asarray(features(episode.marginal)), channels))
+        facts = [f"step {int(episode.t)} of {rules.horizon}", f"return {float(episode.totals.reward):g}"]
+        if int(episode.totals.deaths):
+            facts.append(f"deaths {int(episode.totals.deaths)}")
+        facts.append(f"entropy {float(entropy(episode.marginal)):.1f} (random {agent.h_random:.1f})")
+        yield _page(agent, ARMS[chosen], picture, surprises, rules.horizon, "   ".join(facts))
+        if closed:
+            return
+
+
+def _page(agent: Agent, arm: str, picture: np.ndarray, surprises: list[float], horizon: int, facts: str) -> np.ndarray:
+    """Title, pictures, chart."""
+    width = max(picture.shape[1], 420) + 2 * MARGIN
+    page = Image.new("RGB", (width, TITLE + picture.shape[0] + CHART + 2 * MARGIN), PAPER)
+    draw = ImageDraw.Draw(page)
+    adaptive = agent.settings.objective == "s-adapt"
+    title = f"{agent.settings.env}: {agent.title}" + (f" on {arm}" if adaptive else "")
+    draw.text((MARGIN, 4), title, fill=INK, font=ImageFont.load_default(15))
+    draw.text((MARGIN, 23), facts, fill=GREY, font=ImageFont.load_default(11))
+    page.paste(Image.fromarray(picture), ((width - picture.shape[1]) // 2, TITLE))
+    top = TITLE + picture.shape[0] + MARGIN
+    page.paste(_chart(surprises, horizon, width - 2 * MARGIN, COLOURS[arm]), (MARGIN, top))
+    return np.asarray(page)
+
+
+def _chart(values: list[float], horizon: int, width: int, colour: tuple[int, int, int]) -> Image.Image:
+    """Surprise over time, the axis as long as the episode."""
+    image = Image.new("RGB", (width * FINE, CHART * FINE), PAPER)
+    draw = ImageDraw.Draw(image)
+    room, bottom = 16 * FINE, CHART * FINE - FINE
+    draw.line([(0, bottom), (width * FINE, bottom)], fill=GREY, width=FINE)
+    highest = max([*values, 1e-9])
+    points = [
+        (FINE * width * (index + 1) / horizon, bottom - (bottom - room) * max(value, 0.0) / highest)
+        for index, value in enumerate(values)
+    ]
+    if len(points) > 1:
+        draw.line(points, fill=colour, width=2 * FINE, joint="curve")
+    if points:
+        x, y = points[-1]
+        draw.ellipse([x - 3 * FINE, y - 3 * FINE, x + 3 * FINE, y + 3 * FINE], fill=colour)
+    small = image.resize((width, CHART), Image.Resampling.LANCZOS)
+    label = f"surprise {values[-1]:.1f} nats" if values else "surprise, nats"
+    ImageDraw.Draw(small).text((0, 0), label, fill=INK, font=ImageFont.load_default(11))
+    return small
+
+
+def _theta(features: np.ndarray, channels: list[str]) -> np.ndarray:
+    """The marginal's means as a picture; of a vector one row, of Gaussian features the means alone."""
+    means = features[..., : len(channels)] if features.shape[-1] != len(channels) else features
+    if means.ndim == 1:
+        means = means[None, :, None]
+    elif means.ndim == 2:
+        means = means[:, :, None]
+    low, high = float(means.min()), float(means.max())
+    if low < 0 or high > 1:
+        means = (means - low) / max(high - low, 1e-9)
+    return _fitted(expose(means, channels, tile=max(1, HEIGHT // max(means.shape[:2]))))
+
+
+def _fitted(image: np.ndarray) -> np.ndarray:
+    """Scaled, in whole pixels where it grows, to about the height of the film's pictures."""
+    height, width = image.shape[:2]
+    scale = HEIGHT / height
+    if scale >= 2:
+        return np.kron(image, np.ones((int(scale), int(scale), 1), np.uint8))
+    if scale > 0.95 and scale < 1.05:
+        return image
+    size = (round(width * scale), HEIGHT)
+    return np.asarray(Image.fromarray(image).resize(size, Image.Resampling.LANCZOS))
+
+
+def _together(left: Iterator[np.ndarray], right: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """Two films side by side; the shorter one waits on its last picture."""
+    a, b = next(left), next(right)
+    while True:
+        yield beside(a, b)
+        after = next(left, None), next(right, None)
+        if after[0] is None and after[1] is None:
+            return
+        a = a if after[0] is None else after[0]
+        b = b if after[1] is None else after[1]

@@ -1,0 +1,100 @@
+"""A run from chunk to chunk: rows of metrics where an interval ends, and a stop when learning has gone wrong."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from sadapt.envs import make
+from sadapt.training import compiled, metrics
+from sadapt.training.memory import require_memory
+from sadapt.training.program import Program, TrainState, program
+from sadapt.training.settings import Settings
+
+EXPLODED = 1e6
+"""A mean loss beyond this is no learning any more; rewards are normalised to about one."""
+
+ROWS = 200
+"""Rows of metrics in a run that does not say."""
+
+Advance = Callable[[TrainState], TrainState]
+
+
+class Diverged(RuntimeError):
+    """Learning has gone wrong; the message names the step and what to try."""
+
+
+class Turn(NamedTuple):
+    """A run after a chunk."""
+
+    state: TrainState
+    rows: tuple[metrics.Row, ...]
+    """One per seed where an interval of metrics ends here; else none."""
+    steps_per_second: float
+    """In this chunk."""
+
+
+def require_sane(prog: Program, state: TrainState) -> None:
+    """Stops a run whose loss is not a number or has exploded."""
+    settings = prog.settings
+    if not float(state.tally.updates) or settings.objective == "random":
+        return
+    loss = float(state.tally.loss) / float(state.tally.updates)
+    if math.isfinite(loss) and loss < EXPLODED:
+        return
+    what = f"has exploded to {loss:.3g}" if math.isfinite(loss) else "is not a number"
+    raise Diverged(
+        f"the loss {what} at step {int(state.step):,} of {settings.env} ({settings.objective}): learning has diverged. "
+        f"Try a smaller --learning-rate (it is {settings.learner.learning_rate:g}), or a --reward-clip of 5"
+    )
+
+
+def unstack(state: TrainState, seeds: int) -> list[TrainState]:
+    """The states of the seeds that a vmapped run trains at once."""
+    if seeds == 1:
+        return [state]
+    return [jax.tree.map(lambda x, i=index: x[i], state) for index in range(seeds)]
+
+
+def chunks_per_row(prog: Program) -> int:
+    """Whole chunks between rows of metrics, as near to the settings' interval as they come."""
+    settings = prog.settings
+    interval = settings.log_interval or settings.total_timesteps / ROWS
+    return max(1, round(interval / prog.learner.chunk_steps))
+
+
+def turns(prog: Program, state: TrainState, advance: Advance, *, every: int = 1, seeds: int = 1) -> Iterator[Turn]:
+    """Drives a run to its last step, with rows after every `every` chunks of the run and after the last."""
+    chunk, last = prog.learner.chunk_steps, prog.settings.total_timesteps
+    step = interval_step = int(jnp.max(state.step))
+    now = interval_began = time.perf_counter()
+    while step < last:
+        state = advance(state)
+        before, began, step, now = step, now, int(jnp.max(state.step)), time.perf_counter()
+        rows: tuple[metrics.Row, ...] = ()
+        for alone in unstack(state, seeds):
+            require_sane(prog, alone)
+        if step // chunk % every == 0 or step >= last:
+            pace = (step - interval_step) / (now - interval_began)
+            rows = tuple(metrics.row(prog, alone, steps_per_second=round(pace, 1)) for alone in unstack(state, seeds))
+            state = metrics.cleared(state)
+            interval_step, interval_began = step, now
+        yield Turn(state, rows, (step - before) / (now - began))
+
+
+def train(settings: Settings, *, every: int = 1, on_row: Callable[[metrics.Row], None] | None = None) -> TrainState:
+    """Trains in memory from the seed to the last step; calls `on_row` with each row of metrics."""
+    prog = program(make(settings.env, settings.layout), settings)
+    require_memory(prog)
+    state = compiled.launch(prog)
+    for turn in turns(prog, state, compiled.driver(prog), every=every):
+        state = turn.state
+        for row in turn.rows:
+            if on_row is not None:
+                on_row(row)
+    return state
