@@ -62,14 +62,14 @@ def plot(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
     return path
 
 
-def _rows(folder: RunFolder) -> list[table.Row]:
+def _rows(folder: RunFolder) -> list[dict[str, Any]]:
     rows = table.read(folder.metrics) if folder.metrics.exists() else []
     if not rows:
         raise UserError(f"{folder} has no metrics yet: there is nothing to draw")
     return rows
 
 
-def _line(panel: Any, rows: list[table.Row], name: str, colour: str, label: str) -> None:
+def _line(panel: Any, rows: list[dict[str, Any]], name: str, colour: str, label: str) -> None:
     points = [(row["step"], row[name]) for row in rows if row.get(name) is not None]
     if points:
         panel.plot(*zip(*points, strict=True), color=colour, linewidth=1.6, label=label)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from sadapt.training.metrics import Row
 
@@ -53,7 +53,7 @@ def cut(path: Path, step: int) -> None:
     partial.replace(path)
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path) -> list[dict[str, Any]]:
     """Rows of a `metrics.csv`; what is empty there is None here."""
     with open(path, encoding="ascii", newline="") as file:
         return [{name: _number(text) for name, text in row.items()} for row in csv.DictReader(file)]
