@@ -5,21 +5,24 @@ PYTHON  ?= python3
 WORKERS ?= 2
 BIN     := .venv/bin
 PIP     := $(BIN)/python -m pip --quiet --disable-pip-version-check
-FILMS   := maze-small butterflies-small tetris
+DEMO    := --out demo/s-adapt --overwrite --total-timesteps 600000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint slow bench clean distclean
+.PHONY: help demo test lint slow soak bench clean distclean
 .DELETE_ON_ERROR:
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3] [WORKERS=2]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: .venv/.ready ## probe three worlds and film an agent in each (demo/*.gif)
-	@for env in $(FILMS); do \
-	    $(BIN)/sadapt probe $$env --plot demo/$$env.png && \
-	    $(BIN)/sadapt film $$env --out demo/$$env.gif || exit; \
-	done
+demo: .venv/.ready ## train S-Adapt on Tetris, draw its curve and film it beside a random agent
+	$(BIN)/sadapt probe tetris
+	$(BIN)/sadapt train tetris $(DEMO)
+	$(BIN)/sadapt train tetris --objective random --total-timesteps 20000 --out demo/random --overwrite --quiet
+	$(BIN)/sadapt eval demo/s-adapt
+	$(BIN)/sadapt plot demo/s-adapt --out demo/curve.png
+	$(BIN)/sadapt watch demo/s-adapt --compare demo/random --out demo/film.gif
+	@echo; echo "the curve is demo/curve.png, the film is demo/film.gif, the run is demo/s-adapt"
 
 test: lint ## lint, then every test that is not marked slow
 	$(BIN)/pytest -m "not slow" -n $(WORKERS) --dist worksteal
@@ -30,6 +33,9 @@ lint: .venv/.ready-test ## ruff and mypy
 
 slow: .venv/.ready-test ## the learning tests, minutes each
 	$(BIN)/pytest -m slow
+
+soak: .venv/.ready-test ## kill training twenty times a learner, at random moments, and compare the end
+	SADAPT_KILLS=20 $(BIN)/pytest tests/runs/test_kill.py -n $(WORKERS)
 
 bench: .venv/.ready-bench ## measure speed on one core, beside Stable-Baselines3
 	$(BIN)/sadapt bench

@@ -1,0 +1,82 @@
+"""A trained agent out of its folder: evaluated, filmed, exported and loaded again."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sadapt import api
+from sadapt.cli import main
+from sadapt.errors import UserError
+
+from .conftest import QUIET, small
+
+
+def test_evaluation_of_a_random_agent_is_the_random_baseline(tmp_path):
+    run = api.train(small(objective="random", total_timesteps=1_000), out=tmp_path / "run", options=QUIET)
+    found = api.evaluate(run.path, episodes=70)
+    assert found.episodes == 70
+    assert found.measures["length"].mean == 20
+    assert found.measures["entropy"].mean == pytest.approx(found.h_random, rel=0.25)
+    with pytest.raises(UserError, match="no values"):
+        api.load(run.path).values(np.zeros((10, 4, 2)))
+    with pytest.raises(UserError, match="knows no other arm"):
+        api.evaluate(run.path, episodes=1, arm="s-max")
+
+
+def test_same_seed_same_evaluation(finished):
+    first, again, other = (api.evaluate(finished.path, episodes=5, seed=seed) for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+
+
+def test_either_arm_can_be_forced(finished):
+    agent = api.load(finished.path)
+    assert {api.evaluate(agent, episodes=2, arm=arm).arm for arm in ("s-max", "s-min")} == {"s-max", "s-min"}
+    obs, theta = np.zeros(agent.env.obs_shape), np.full(agent.program.marginal.feature_shape, 0.5)
+    assert not np.array_equal(agent.values(obs, theta, arm="s-max"), agent.values(obs, theta, arm="s-min"))
+    with pytest.raises(UserError, match="did you mean 's-max'"):
+        agent.arm("s-mx")
+
+
+def test_an_exported_policy_is_the_same_policy(finished, tmp_path):
+    file = api.export(finished.path, tmp_path / "policy.safetensors")
+    here, there = api.load(finished.path), api.load(file)
+    obs, theta = np.ones(here.env.obs_shape), np.full(here.program.marginal.feature_shape, 0.25)
+    np.testing.assert_array_equal(here.values(obs, theta, 0.5), there.values(obs, theta, 0.5))
+    assert there.act(obs, theta, 0.5) == int(np.argmax(here.values(obs, theta, 0.5)))
+    assert there.settings == here.settings
+    assert there.preferred_arm == here.preferred_arm
+    with pytest.raises(UserError, match=r"must end in \.safetensors"):
+        api.export(finished.path, tmp_path / "policy.pkl")
+
+
+def test_a_file_that_is_no_policy(tmp_path):
+    (tmp_path / "a.safetensors").write_bytes(b"hello")
+    with pytest.raises(UserError, match="no exported policy"):
+        api.load(tmp_path / "a.safetensors")
+
+
+def test_a_film_shows_a_whole_episode_and_two_side_by_side(finished, tmp_path):
+    single = api.watch(finished.path, tmp_path / "one.gif")
+    double = api.watch(finished.path, tmp_path / "two.gif", compare=finished.path, steps=3)
+    with Image.open(single) as one, Image.open(double) as two:
+        assert one.n_frames > 15
+        assert two.size[0] > 1.9 * one.size[0]
+
+
+def test_the_commands_say_what_the_calls_return(finished, tmp_path, capsys):
+    assert main(["eval", str(finished), "--episodes", "3", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["measures"]["length"]["mean"] == 20
+    assert main(["eval", str(finished), "--episodes", "3"]) == 0
+    assert "entropy" in capsys.readouterr().out
+    assert main(["export", str(finished), "--out", str(tmp_path / "p.safetensors")]) == 0
+    assert main(["watch", str(tmp_path / "p.safetensors"), "--steps", "2", "--out", str(tmp_path / "f.gif")]) == 0
+    assert main(["plot", str(finished), "--out", str(tmp_path / "c.png")]) == 0
+    assert capsys.readouterr().out.split() == [str(tmp_path / name) for name in ("p.safetensors", "f.gif", "c.png")]
+    with Image.open(tmp_path / "c.png") as picture:
+        assert picture.size[0] > 1000

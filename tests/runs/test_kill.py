@@ -1,0 +1,108 @@
+"""Training killed without warning, again and again, ends byte for byte as if it had been left alone.
+
+Three kills a learner by default; `make soak` asks for twenty.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sadapt.runs import checkpoint
+from sadapt.runs.checkpoint import PARTIAL
+from sadapt.runs.folder import RunFolder
+from sadapt.training.metrics import CLOCK
+
+KILLS = int(os.environ.get("SADAPT_KILLS", "3"))
+COMMON = "--horizon 20 --random-episodes 4 --hidden 16 --seed 3 --log-interval 2000 --checkpoint-interval 0.05 --quiet"
+LEARNERS = {
+    "pqn": "--num-envs 8 --num-steps 8 --minibatch-size 32 --total-timesteps 320000",
+    "dqn": "--learner dqn --network plain --num-envs 2 --batch-size 8 --buffer-size 100000 --learning-starts 1000 "
+    "--total-timesteps 24000",
+}
+PATIENCE = 240
+
+
+def start(words: list[str], cache: Path) -> subprocess.Popen:
+    """The program in a process of its own; compiled programs are kept between them."""
+    env = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    program = Path(sys.executable).with_name("sadapt")
+    return subprocess.Popen([program, *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def wait_until(process: subprocess.Popen, seen) -> bool:
+    """Whether `seen()` came true before the process ended."""
+    deadline = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < deadline:
+        if seen():
+            return True
+    return False
+
+
+def half_written(folder: RunFolder):
+    return lambda: any(folder.checkpoints.folder.glob(f"*{PARTIAL}"))
+
+
+def some_time_after_the_start(folder: RunFolder, chance: random.Random):
+    """True a random while after training, not compiling, has begun."""
+    before = folder.metrics.stat().st_mtime_ns if folder.metrics.exists() else 0
+    due: list[float] = []
+
+    def seen() -> bool:
+        time.sleep(0.002)
+        if not due and folder.metrics.exists() and folder.metrics.stat().st_mtime_ns != before:
+            due.append(time.monotonic() + chance.uniform(0, 0.5))
+        return bool(due) and time.monotonic() >= due[0]
+
+    return seen
+
+
+def end_of(process: subprocess.Popen) -> str:
+    """Waits for a success; returns what was said."""
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, said
+    return said
+
+
+def metrics(folder: RunFolder) -> list[list[str]]:
+    rows = [line.split(",") for line in folder.metrics.read_text().splitlines()]
+    clock = rows[0].index(CLOCK)
+    return [[cell for place, cell in enumerate(row) if place != clock] for row in rows]
+
+
+def final_state(folder: RunFolder) -> dict[str, bytes]:
+    tensors, _ = checkpoint.read(next(folder.checkpoints.newest()))
+    return {name: tensor.tobytes() for name, tensor in tensors.items()}
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_killed_and_resumed_equals_undisturbed(tmp_path, learner):
+    chance, cache = random.Random(learner), tmp_path / "programs"
+    alone, killed = RunFolder(tmp_path / "alone"), RunFolder(tmp_path / "killed")
+    words = ["train", "tetris", *COMMON.split(), *LEARNERS[learner].split(), "--out"]
+    end_of(start([*words, str(alone)], cache))
+    kills = in_writing = 0
+    process = start([*words, str(killed)], cache)
+    while kills < KILLS:
+        writing = kills % 3 == 1
+        seen = half_written(killed) if writing else some_time_after_the_start(killed, chance)
+        if not wait_until(process, seen):
+            end_of(process)
+            # It finished before it was hit: the next one begins from nothing.
+            process = start([*words, str(killed), "--overwrite"], cache)
+            continue
+        process.kill()
+        process.communicate()
+        kills += 1
+        in_writing += any(killed.checkpoints.folder.glob(f"*{PARTIAL}"))
+        process = start(["resume", str(killed), "--quiet"], cache)
+    end_of(process)
+    assert in_writing >= (1 if KILLS >= 3 else 0)
+    assert metrics(killed) == metrics(alone)
+    assert final_state(killed) == final_state(alone)
