@@ -181,7 +181,7 @@ def test_no_frames_per_second(tmp_path):
 
 def test_mp4_without_ffmpeg_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(UserError, match=r"pip install imageio-ffmpeg.*\.gif"):
+    with pytest.raises(UserError, match=r"pip install .sadapt\[video.*\.gif"):
         film.save(broken([]), tmp_path / "film.mp4")
     assert list(tmp_path.iterdir()) == []
 

@@ -168,7 +168,7 @@ def test_with_none_left_the_folder_is_untouched(tmp_path, two_checkpoints):
     for path in run.checkpoints.paths():
         flip(path)
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file() and path.name != ".lock"}
-    with pytest.raises(UserError, match="no checkpoint of .* can be used"):
+    with pytest.raises(UserError, match=r"no checkpoint of .* can be used"):
         api.resume(run)
     assert before == {path: path.read_bytes() for path in before}
 

@@ -22,8 +22,8 @@ def test_without_flags_the_settings_are_the_presets(env, name):
 
 
 def test_every_setting_is_a_flag():
-    words = "--learner dqn --gamma 0.5 --double --ucb-c 3 --hidden 7 --marginal gaussian --seed 9".split()
-    found = TrainCommand.parse(["tetris", *words]).settings()
+    words = "tetris --learner dqn --gamma 0.5 --double --ucb-c 3 --hidden 7 --marginal gaussian --seed 9"
+    found = TrainCommand.parse(words.split()).settings()
     assert (found.learner.gamma, found.learner.double) == (0.5, True)
     assert (found.motivation.ucb_c, found.network.hidden, found.seed) == (3, 7, 9)
     assert found.motivation.marginal == "gaussian"

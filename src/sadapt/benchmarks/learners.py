@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from sadapt.benchmarks.timing import best_seconds
+from sadapt.benchmarks.timing import Call, best_of, best_seconds
 from sadapt.envs import make
+from sadapt.runs.checkpoint import Shelf
 from sadapt.training import compiled
 from sadapt.training.presets import preset
 from sadapt.training.program import Program, TrainState, program
@@ -22,6 +25,8 @@ Array = jax.Array
 PQN_TARGETS = {"maze-small": 10_000, "tetris": 30_000, "butterflies-large": 6_000, "maze-large": 6_000}
 REFERENCE_GFLOPS = 70.0
 """Matrix-product rate of the core that the targets were written for."""
+UPDATES = 50
+"""Updates in one timed call."""
 
 
 def matmul_gflops() -> float:
@@ -33,11 +38,12 @@ def matmul_gflops() -> float:
     return 2 * rows * inner * columns / seconds / 1e9
 
 
-def training_rate(settings: Settings, *, seconds: float) -> float:
+def training_rates(*all_settings: Settings, seconds: float) -> list[float]:
     """Environment steps per second of training chunks, updates included, after the warm-up phase."""
-    prog = program(make(settings.env), settings)
-    chunks = _training_chunks(prog)
-    return prog.learner.chunk_steps / best_seconds(lambda: next(chunks), seconds=seconds)
+    progs = [program(make(settings.env), settings) for settings in all_settings]
+    calls = [_training_chunks(prog).__next__ for prog in progs]
+    taken = best_of(*calls, seconds=seconds)
+    return [prog.learner.chunk_steps / each for prog, each in zip(progs, taken, strict=True)]
 
 
 def _training_chunks(prog: Program) -> Iterator[TrainState]:
@@ -56,8 +62,8 @@ def dqn_settings(env: str = "maze-small", **changes: Any) -> Settings:
     return dataclasses.replace(base, learner=dataclasses.replace(base.learner, **changes))
 
 
-def update_seconds(prog: Program, *, seconds: float, repeat: int = 50) -> float:
-    """One DQN update: sampling, rebuilding theta, two forward passes, one backward pass, Adam."""
+def updating(prog: Program, repeat: int) -> Call:
+    """DQN updates: sampling, rebuilding theta, two forward passes, one backward pass, Adam."""
     state = next(_training_chunks(prog))
 
     @jax.jit
@@ -65,13 +71,13 @@ def update_seconds(prog: Program, *, seconds: float, repeat: int = 50) -> float:
         final = jax.lax.scan(lambda s, _: (prog.update(s), None), state, None, length=repeat)[0]
         return final.learner.params
 
-    return best_seconds(lambda: jax.block_until_ready(updates(state)), seconds=seconds) / repeat
+    return lambda: jax.block_until_ready(updates(state))
 
 
-def bare_update_seconds(prog: Program, *, batch: int = 32, seconds: float, repeat: int = 50) -> float:
-    """Only the matrix products of that update (each forward twice, backward once) and Adam, nothing between them."""
+def multiplying(prog: Program, repeat: int, *, batch: int = 32) -> Call:
+    """Only the matrix products of such updates (forward, forward through the target, backward) and Adam."""
     assert prog.network is not None
-    params = prog.network.init(jax.random.key(0))
+    params, target = (prog.network.init(jax.random.key(seed)) for seed in (0, 1))
     adam = optax.adam(1e-4)
     rows = {path: batch * _positions(prog, path) for path, _ in _weights(params)}
     first = {path for path, _ in _weights(params) if "conv_0" in path}
@@ -85,10 +91,10 @@ def bare_update_seconds(prog: Program, *, batch: int = 32, seconds: float, repea
     def once(carry: tuple[Any, Any, Array], _: None) -> tuple[tuple[Any, Any, Array], None]:
         params, optimiser, total = carry
         gradient = jax.tree.map(jnp.zeros_like, params)
-        for path, weight in _weights(params):
+        for (path, weight), (_same, other) in zip(_weights(params), _weights(target), strict=True):
             matrix = weight.reshape(-1, weight.shape[-1])
             x, g = inputs[path] + total, gradients[path] + total
-            total += 1e-9 * (jnp.max(x @ matrix) + jnp.max((x + 1.0) @ matrix))
+            total += 1e-9 * (jnp.max(x @ matrix) + jnp.max((x + 1.0) @ other.reshape(matrix.shape)))
             if path not in first:
                 total += 1e-9 * jnp.max(g @ matrix.T)
             _set(gradient, path, (x.T @ g).reshape(weight.shape))
@@ -100,7 +106,7 @@ def bare_update_seconds(prog: Program, *, batch: int = 32, seconds: float, repea
         return jax.lax.scan(once, (params, optimiser, jnp.float32(0)), None, length=repeat)[0]
 
     optimiser = adam.init(params)
-    return best_seconds(lambda: jax.block_until_ready(updates(params, optimiser)), seconds=seconds) / repeat
+    return lambda: jax.block_until_ready(updates(params, optimiser))
 
 
 def _weights(params: Any) -> list[tuple[str, Array]]:
@@ -122,20 +128,31 @@ def _positions(prog: Program, path: str) -> int:
     return (height - 2) * (width - 2) if "conv_0" in path else 1
 
 
-def dqn_rate(*, buffer_size: int, seconds: float) -> float:
-    """Environment steps per second of the paper's DQN on maze-small."""
-    return training_rate(dqn_settings(buffer_size=buffer_size, learning_starts=1_000), seconds=seconds)
+def dqn_rates(*buffer_sizes: int, seconds: float) -> list[float]:
+    """Environment steps per second of the paper's DQN on maze-small, with replays of these sizes."""
+    every = [dqn_settings(buffer_size=size, learning_starts=1_000) for size in buffer_sizes]
+    return training_rates(*every, seconds=seconds)
 
 
 def pqn_rate(name: str, *, seconds: float) -> float:
     """Environment steps per second of PQN with the fast preset, S-Min."""
-    return training_rate(dataclasses.replace(preset(name, "fast"), objective="s-min"), seconds=seconds)
+    return training_rates(dataclasses.replace(preset(name, "fast"), objective="s-min"), seconds=seconds)[0]
 
 
 def update_milliseconds(*, seconds: float) -> tuple[float, float]:
     """The paper's DQN on maze-small: one update, and its matrix products and Adam alone."""
     prog = program(make("maze-small"), dqn_settings(learning_starts=1_000, buffer_size=100_000))
-    return 1e3 * update_seconds(prog, seconds=seconds), 1e3 * bare_update_seconds(prog, seconds=seconds)
+    update, bare = best_of(updating(prog, UPDATES), multiplying(prog, UPDATES), seconds=seconds)
+    return 1e3 * update / UPDATES, 1e3 * bare / UPDATES
+
+
+def checkpoint_seconds() -> float:
+    """Writing a checkpoint of the paper's DQN on maze-small, with its replay of a million steps."""
+    prog = program(make("maze-small"), dqn_settings())
+    state = jax.jit(lambda key: compiled.start(prog, key, jnp.float32(1.0)))(jax.random.key(0))
+    with tempfile.TemporaryDirectory() as folder:
+        shelf = Shelf(Path(folder))
+        return best_seconds(lambda: shelf.save(state, 0, {}), seconds=0.0)
 
 
 def replay_gigabytes(name: str) -> tuple[float, float]:

@@ -31,14 +31,15 @@ def _learners(seconds: float) -> Iterator[Row]:
     for name, target in learners.PQN_TARGETS.items():
         pqn[name] = learners.pqn_rate(name, seconds=seconds)
         yield _row(f"pqn fast, {name}", pqn[name], "steps/s", target, "target")
-    small = learners.dqn_rate(buffer_size=10_000, seconds=seconds)
-    dqn = learners.dqn_rate(buffer_size=1_000_000, seconds=seconds)
+    small, dqn = learners.dqn_rates(10_000, 1_000_000, seconds=3 * seconds)
     yield _row("dqn paper, maze-small, replay 1,000,000", dqn, "steps/s", small, "replay 10,000")
     update, bare = learners.update_milliseconds(seconds=seconds)
     yield _row("dqn update", update, "ms", bare, "its matrix products and Adam alone")
     for name in ("maze-small", "butterflies-large"):
         kept, everything = learners.replay_gigabytes(name)
         yield _row(f"replay of 1,000,000 steps, {name}", kept, "GB", everything, "s, theta and successors as float32")
+    taken = learners.checkpoint_seconds()
+    yield _row("checkpoint of dqn paper, maze-small, replay 1,000,000", taken, "s", 10.0, "limit")
     if find_spec("stable_baselines3") is None:
         return
     from sadapt.benchmarks import sb3

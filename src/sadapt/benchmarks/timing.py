@@ -19,14 +19,24 @@ def one_core() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def best_seconds(call: Callable[[], Any], *, seconds: float = 3.0, least: int = 3) -> float:
+Call = Callable[[], Any]
+
+
+def best_seconds(call: Call, *, seconds: float = 3.0, least: int = 3) -> float:
     """Seconds of the fastest of as many calls as fit into `seconds`, at least `least`; `call` must wait for its end."""
-    for _ in range(WARM_UPS):
-        call()
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while len(times) < least or time.perf_counter() < end:
-        begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return min(times)
+    return best_of(call, seconds=seconds, least=least)[0]
+
+
+def best_of(*calls: Call, seconds: float = 3.0, least: int = 3) -> list[float]:
+    """The same for several calls that are to be compared: by turns, so that all meet the machine in the same moods."""
+    for call in calls:
+        for _ in range(WARM_UPS):
+            call()
+    times: list[list[float]] = [[] for _ in calls]
+    end = time.perf_counter() + seconds * len(calls)
+    while len(times[0]) < least or time.perf_counter() < end:
+        for call, taken in zip(calls, times, strict=True):
+            begin = time.perf_counter()
+            call()
+            taken.append(time.perf_counter() - begin)
+    return [min(taken) for taken in times]

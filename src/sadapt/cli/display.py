@@ -1,4 +1,4 @@
-"""A run as it goes: a live panel on a terminal, a line per row of metrics elsewhere."""
+"""A run as it goes: a live panel on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 RECENT = 20
 """Chunks over which the pace is averaged."""
+LINES = 40
+"""At most as many lines where there is no terminal."""
 
 
 @contextmanager
@@ -32,13 +34,14 @@ def display(settings: Settings, *, quiet: bool) -> Iterator[Display | None]:
 
 
 def _lines(settings: Settings) -> Display:
-    told: list[int] = []
+    told = 0
 
     def show(progress: Progress) -> None:
-        row = progress.row
-        if row is None or row["step"] in told:
+        nonlocal told
+        row, due = progress.row, told + progress.total / LINES
+        if row is None or row["step"] != progress.step or not (progress.step >= due or progress.step >= progress.total):
             return
-        told[:] = [int(row["step"] or 0)]
+        told = progress.step
         words = [f"{min(progress.step / progress.total, 1):4.0%}", f"step {progress.step:,}"]
         words += [f"{name} {value}" for name, value in summary(row).items()]
         words.append(f"{progress.steps_per_second:,.0f} steps/s")

@@ -246,10 +246,9 @@ def program(env: Env, settings: Settings) -> Program:
 
 
 def empty_tally(env: Env) -> Tally:
-    """Nothing has happened yet."""
-    zero = jnp.zeros((), jnp.float32)
-    counters = dict.fromkeys(env.counters, zero)
-    return Tally(zero, zero, zero, zero, zero, zero, zero, zero, counters, updates=zero, loss=zero, q=zero)
+    """Nothing has happened yet; every sum has a buffer of its own, as donation wants it."""
+    sums: dict[str, Any] = {name: jnp.zeros((), jnp.float32) for name in Tally._fields}
+    return Tally(**{**sums, "counters": {name: jnp.zeros((), jnp.float32) for name in env.counters}})
 
 
 def add_episodes(tally: Tally, summary: Summary) -> Tally:
