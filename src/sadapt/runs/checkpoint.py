@@ -79,7 +79,7 @@ def write(path: Path, tensors: dict[str, np.ndarray], facts: dict[str, Any]) -> 
     except (OSError, SafetensorError) as error:
         partial.unlink(missing_ok=True)
         code = getattr(error, "errno", None) or errno.EIO
-        raise DiskTrouble(code, f"could not be written: {error}", str(path)) from error
+        raise DiskTrouble(code, str(error.strerror if isinstance(error, OSError) else error), str(path)) from error
     except BaseException:
         partial.unlink(missing_ok=True)
         raise

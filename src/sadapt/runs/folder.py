@@ -15,6 +15,7 @@ from typing import Any
 from sadapt.errors import UserError
 from sadapt.runs import config
 from sadapt.runs.checkpoint import Shelf
+from sadapt.runs.table import replace_text
 from sadapt.training.settings import Settings
 
 try:
@@ -112,6 +113,4 @@ def find(path: str | Path) -> RunFolder:
 
 def write_json(path: Path, value: Any) -> None:
     """Writes JSON to the side and renames it."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
-    partial.replace(path)
+    replace_text(path, json.dumps(value, indent=2) + "\n")

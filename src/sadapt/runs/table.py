@@ -48,9 +48,19 @@ def cut(path: Path, step: int) -> None:
     kept = whole[:1] + [line for line in whole[1:] if int(line.partition(",")[0]) <= step]
     if len(kept) < 2:
         kept = []
+    if kept != lines:
+        replace_text(path, "".join(kept))
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Writes a text to the side and renames it, so that the file is whole at any moment."""
     partial = path.with_name(path.name + ".partial")
-    partial.write_text("".join(kept), encoding="ascii")
-    partial.replace(path)
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def read(path: Path) -> list[dict[str, Any]]:
