@@ -44,7 +44,18 @@ def dice(horizon: int = 9) -> Env:
     def render(total):
         return np.full((2, 4, 3), int(total), np.uint8)
 
-    return Env("dice", reset, step, render, (2, 4, 1), jnp.uint8, ("bit",), ("add 0", "add 1", "add 2"), horizon, (0,))
+    return Env(
+        name="dice",
+        reset=reset,
+        step=step,
+        render=render,
+        obs_shape=(2, 4, 1),
+        obs_dtype=jnp.uint8,
+        channels=("bit",),
+        actions=("add 0", "add 1", "add 2"),
+        horizon=horizon,
+        marginal_channels=(0,),
+    )
 
 
 @pytest.fixture(autouse=True)

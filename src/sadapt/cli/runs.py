@@ -30,6 +30,8 @@ examples:
   sadapt train maze-small --total-timesteps 200000       a shorter run
   sadapt train maze-small --config OLD/config.json       the settings of a former run
   sadapt train maze-small --num-seeds 5                  five seeds in one program
+  sadapt train gym:CartPole-v1                           a world of Gymnasium
+  sadapt train gym:Mine-v0 --import my_module            or one of your own
   sadapt train --learner dqn --help                      the settings of the other learner"""
 
 LEARNERS = ("dqn", "pqn")
@@ -42,7 +44,7 @@ class TrainCommand:
     """Train an agent; `sadapt train --help` shows every setting."""
 
     env: EnvName
-    """A world of `sadapt list`."""
+    """A world of `sadapt list`, or any Gymnasium world as gym:ID."""
     objective: Literal["s-adapt", "s-min", "s-max", "extrinsic", "random"] = "s-adapt"
     """Who learns: paid by surprise in the direction that the bandit picks, in one direction, by the task, or not."""
     preset: Literal["fast", "paper"] = "fast"
@@ -59,6 +61,12 @@ class TrainCommand:
     """Worlds side by side."""
     layout: OptionalFile = None
     """A map of your own: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
+    obs_key: Annotated[str | None, tyro.conf.DisallowNone, arg(metavar="KEY", help_behavior_hint="")] = None
+    """Which part of a dictionary observation to see, in Gymnasium worlds that show one."""
+    imports: Annotated[
+        str | None, tyro.conf.DisallowNone, arg(name="import", metavar="MODULE", help_behavior_hint="")
+    ] = None
+    """A module to import first, which registers Gymnasium worlds of your own."""
     out: OptionalFolder = None
     """Folder of the run; runs/ENV/OBJECTIVE-LEARNER-sSEED if not given."""
     overwrite: Flag = False
@@ -92,6 +100,8 @@ class TrainCommand:
             total_timesteps=settings.total_timesteps,
             num_envs=settings.num_envs,
             layout=None if settings.layout is None else Path(settings.layout),
+            obs_key=settings.obs_key,
+            imports=settings.imports,
             log_interval=settings.log_interval,
             motivation=settings.motivation,
             network=settings.network,
@@ -117,6 +127,8 @@ class TrainCommand:
             total_timesteps=self.total_timesteps,
             num_envs=self.num_envs,
             layout=None if self.layout is None else str(self.layout),
+            obs_key=self.obs_key,
+            imports=self.imports,
             log_interval=self.log_interval,
             motivation=self.motivation,  # type: ignore[attr-defined]
             network=self.network,  # type: ignore[attr-defined]

@@ -1,12 +1,13 @@
-"""The contract of a world: pure functions over a named state, for one world, vmapped by the caller."""
+"""The contract of a world: facts that everybody needs, and how it moves, in JAX or outside of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 Array = jax.Array
@@ -25,17 +26,18 @@ class Step(NamedTuple):
     """World-specific quantities to be summed over an episode (rows cleared, ...); may be empty."""
 
 
-@dataclass(frozen=True)
-class Env:
-    """A world as a bundle of pure functions and the facts that others need to know about it."""
+class Eye(NamedTuple):
+    """How the marginal looks at an observation, where it does not simply see some of its channels."""
+
+    look: Callable[[Array], Array]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What others need to know about a world."""
 
     name: str
-    reset: Callable[[Array], tuple[State, Array]]
-    """`reset(key) -> (state, obs)`."""
-    step: Callable[[Array, State, Array], tuple[State, Step]]
-    """`step(key, state, action) -> (state, Step)`; draws its chance, then applies deterministic rules."""
-    render: Callable[[State], np.ndarray]
-    """`render(state) -> uint8[height, width, 3]`, on the host."""
     obs_shape: tuple[int, ...]
     obs_dtype: Any
     channels: tuple[str, ...]
@@ -52,10 +54,12 @@ class Env:
     low: float = 0.0
     high: float = 1.0
     """Bounds of the observation's entries; [0, 1] with an integer dtype means binary."""
+    stack: int = 1
+    """Latest observations that the policy sees at once, along the last axis."""
+    eye: Eye | None = None
+    """How the marginal looks at an observation; None looks at `marginal_channels`."""
     counters: tuple[str, ...] = ()
     """Names of the counters that `step` reports."""
-    scripted: Mapping[str, Policy] = field(default_factory=dict)
-    """Hand-written policies that `probe` compares, by name."""
     about: str = ""
     """One line for `sadapt list`."""
 
@@ -69,12 +73,72 @@ class Env:
         return (self.low, self.high) == (0, 1) and np.dtype(self.obs_dtype).kind in "bui"
 
     @property
+    def policy_shape(self) -> tuple[int, ...]:
+        """Shape of what the policy sees: the latest observations one after another along the last axis."""
+        return (*self.obs_shape[:-1], self.obs_shape[-1] * self.stack)
+
+    @property
     def seen_shape(self) -> tuple[int, ...]:
-        """Shape of the part of an observation that the marginal models."""
-        return (*self.obs_shape[:-1], len(self.marginal_channels))
+        """Shape of what the marginal models."""
+        return self.eye.shape if self.eye is not None else (*self.obs_shape[:-1], len(self.marginal_channels))
 
     def seen(self, obs: Array) -> Array:
-        """The part of an observation that the marginal models."""
+        """What the marginal models of an observation."""
+        if self.eye is not None:
+            return self.eye.look(obs)
         if self.marginal_channels == tuple(range(self.obs_shape[-1])):
             return obs
         return obs[..., np.asarray(self.marginal_channels)]
+
+    def stacked(self, obs: Array) -> Array:
+        """What the policy sees when an episode begins: the first observation, as if it had always been there."""
+        return obs if self.stack == 1 else jnp.concatenate([obs] * self.stack, axis=-1)
+
+    def pushed(self, seen: Array, obs: Array) -> Array:
+        """What the policy sees after one more observation."""
+        return obs if self.stack == 1 else jnp.concatenate([seen[..., self.obs_shape[-1] :], obs], axis=-1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Env(Facts):
+    """A world written in JAX: pure functions over a named state, for one world, vmapped by the caller."""
+
+    reset: Callable[[Array], tuple[State, Array]]
+    """`reset(key) -> (state, obs)`."""
+    step: Callable[[Array, State, Array], tuple[State, Step]]
+    """`step(key, state, action) -> (state, Step)`; draws its chance, then applies deterministic rules."""
+    render: Callable[[State], np.ndarray]
+    """`render(state) -> uint8[height, width, 3]`, on the host."""
+    scripted: Mapping[str, Policy] = field(default_factory=dict)
+    """Hand-written policies that `probe` compares, by name."""
+
+
+class HostWorlds(Protocol):
+    """Worlds side by side that live outside XLA. Keys are for those that take their chance from them."""
+
+    def step(self, key: Array, actions: np.ndarray) -> Step:
+        """Steps every world once."""
+
+    def restart(self, key: Array, which: np.ndarray) -> np.ndarray:
+        """Resets the worlds in `which`; returns observations whose rows count only there."""
+
+    def render(self) -> np.ndarray:
+        """A picture of the first world, uint8[height, width, 3]."""
+
+    def close(self) -> None:
+        """Gives back processes and windows."""
+
+
+class WorldFailed(Exception):
+    """A world raised, or answered what it must not; the message names what it was given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostEnv(Facts):
+    """A world that is not written in JAX."""
+
+    open: Callable[[int], HostWorlds]
+    """`open(num_envs)` starts worlds side by side; the first `restart` must ask for all of them."""
+
+
+AnyEnv = Env | HostEnv

@@ -37,6 +37,8 @@ class Learner(NamedTuple):
     """`observe(state, actions, transitions, episodes after them) -> state`."""
     update: Callable[[Array, LearnerState, View, NormaliserState], tuple[LearnerState, Report]]
     """`update(key, state, view, normaliser) -> (state, report)`."""
+    restart: Callable[[LearnerState, Episode], LearnerState]
+    """`restart(state, episodes)` goes on with fresh episodes in place of those under way."""
     refresh: Callable[[LearnerState], LearnerState]
     """Done at the start of every chunk of `chunk_steps` environment steps (DQN copies its target network)."""
     greedy: Callable[[LearnerState, View], Array]

@@ -120,6 +120,9 @@ def dqn(
         params = optax.apply_updates(state.params, change)
         return state._replace(params=params, optimiser=optimiser), Report(cost, q)
 
+    def restart(state: DQNState, episodes: Episode) -> DQNState:
+        return state._replace(replay=memory.restart(state.replay, episodes))
+
     def refresh(state: DQNState) -> DQNState:
         return state._replace(target=jax.tree.map(jnp.copy, state.params))
 
@@ -129,5 +132,5 @@ def dqn(
     chunk = max(turn, settings.target_network_frequency // turn * turn)
     warmup = -(-settings.learning_starts // chunk) * chunk
     return Learner(
-        init, act, observe, update, refresh, greedy, epsilon, steps_per_update, updates_per_turn, chunk, warmup
+        init, act, observe, update, restart, refresh, greedy, epsilon, steps_per_update, updates_per_turn, chunk, warmup
     )

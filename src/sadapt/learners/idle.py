@@ -26,6 +26,7 @@ def idle(num_actions: int, *, num_envs: int) -> Learner:
         act=act,
         observe=lambda state, action, seen, episodes: state,
         update=update,
+        restart=lambda state, episodes: state,
         refresh=lambda state: state,
         greedy=lambda state, now: jnp.zeros((num_envs,), jnp.int32),
         epsilon=lambda step: jnp.ones((), jnp.float32),

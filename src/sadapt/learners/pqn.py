@@ -180,4 +180,17 @@ def pqn(settings: PQNSettings, network: Network, payment: Payment, *, num_envs: 
 
     turn = num_envs * settings.num_steps
     chunk = turn * max(1, 16_384 // turn)
-    return Learner(init, act, observe, update, lambda state: state, greedy, epsilon, settings.num_steps, 1, chunk, 0)
+    return Learner(
+        init=init,
+        act=act,
+        observe=observe,
+        update=update,
+        restart=lambda state, episodes: state,
+        refresh=lambda state: state,
+        greedy=greedy,
+        epsilon=epsilon,
+        steps_per_update=settings.num_steps,
+        updates_per_turn=1,
+        chunk_steps=chunk,
+        warmup_steps=0,
+    )

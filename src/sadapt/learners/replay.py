@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sadapt.envs.base import Env
+from sadapt.envs.base import Facts
 from sadapt.errors import UserError
 from sadapt.motivation.augmented import Augmented
 from sadapt.motivation.episode import Episode, Transition
@@ -61,6 +61,8 @@ class Replay(NamedTuple):
 
     init: Callable[[Episode], ReplayState]
     observe: Callable[[ReplayState, Array, Transition, Episode], ReplayState]
+    restart: Callable[[ReplayState, Episode], ReplayState]
+    """`restart(state, episodes)` goes on with fresh episodes; those under way end with the frame they are at."""
     sample: Callable[[Array, ReplayState, int], Batch]
     recall: Callable[[ReplayState, Array, Array], tuple[Augmented, MarginalState]]
     """`recall(state, world, index) -> (augmented observation there, marginal there)`, one example."""
@@ -71,7 +73,7 @@ class Replay(NamedTuple):
 
 
 def replay(
-    env: Env, marginal: Marginal, *, capacity: int, num_envs: int = 1, horizon: int, interval: int = 16
+    env: Facts, marginal: Marginal, *, capacity: int, num_envs: int = 1, horizon: int, interval: int = 16
 ) -> Replay:
     """A replay of `capacity` steps in all, spread over `num_envs` rings."""
     length = -(-capacity // (num_envs * interval)) * interval
@@ -85,7 +87,8 @@ def replay(
     spare = num_envs * length // interval
 
     def pack(obs: Array) -> Array:
-        flat = obs.reshape(*obs.shape[: -len(env.obs_shape)], size)
+        newest = obs[..., -env.obs_shape[-1] :]
+        flat = newest.reshape(*obs.shape[: -len(env.obs_shape)], size)
         return jnp.packbits(flat.astype(jnp.uint8), axis=-1) if env.binary else flat
 
     def unpack(stored: Array) -> Array:
@@ -145,6 +148,9 @@ def replay(
         )
         return begin_at(state, state.head + 1 + seen.closed.astype(jnp.int32), episodes)
 
+    def restart(state: ReplayState, episodes: Episode) -> ReplayState:
+        return begin_at(state, state.head + 1, episodes)
+
     def recall(state: ReplayState, world: Array, index: Array) -> tuple[Augmented, MarginalState]:
         t = state.t[place(index, world)].astype(jnp.int32)
         base = index // interval * interval
@@ -162,21 +168,27 @@ def replay(
         rebuilt = jax.lax.fori_loop(0, interval, add, start)
         return look(state, world, index, rebuilt), rebuilt
 
+    def stack_at(state: ReplayState, world: Array, index: Array) -> Array:
+        """The latest frames of the episode at `index`, its first one repeated where there are fewer."""
+        t = state.t[place(index, world)].astype(jnp.int32)
+        ages = [jnp.minimum(age, t) for age in reversed(range(env.stack))]
+        return jnp.concatenate([unpack(state.frames[place(index - age, world)]) for age in ages], axis=-1)
+
     def look(state: ReplayState, world: Array, index: Array, rebuilt: MarginalState) -> Augmented:
         where = place(index, world)
         return Augmented(
-            obs=unpack(state.frames[where]),
+            obs=stack_at(state, world, index),
             theta=marginal.features(rebuilt),
             time=state.t[where].astype(jnp.float32) / horizon,
             arm=state.arm[where].astype(jnp.float32),
         )
 
     def draw(key: Array, state: ReplayState) -> tuple[Array, Array]:
-        """A uniformly drawn place whose frames since the last snapshot are all still there."""
+        """A uniformly drawn place whose frames since the last snapshot, and in its stack, are all still there."""
         key_world, key_index = jax.random.split(key)
         world = jax.random.randint(key_world, (TRIES,), 0, num_envs)
         head = state.head[world]
-        oldest = jnp.maximum(-(-(head - length + 1) // interval) * interval, 0)
+        oldest = jnp.maximum(-(-(head - length + env.stack) // interval) * interval, 0)
         index = oldest + jax.random.randint(key_index, (TRIES,), 0, jnp.maximum(head - oldest, 1))
         valid = state.kind[place(index, world)] != FINAL
         chosen = jnp.argmax(valid)
@@ -204,4 +216,4 @@ def replay(
     per_frame = -(-size // 8) if env.binary else size * np.dtype(env.obs_dtype).itemsize
     per_snapshot = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(marginal.init)))
     total = num_envs * length * (per_frame + 13) + (spare + 1) * per_snapshot
-    return Replay(init, observe, sample, recall, capacity, int(total))
+    return Replay(init, observe, restart, sample, recall, capacity, int(total))

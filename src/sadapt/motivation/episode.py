@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sadapt.envs.base import Env, Step
+from sadapt.envs.base import Facts, Step
 from sadapt.errors import UserError, nearest
 from sadapt.motivation.augmented import Augmented
 from sadapt.motivation.bandits import Bandit, BanditState
@@ -39,6 +39,7 @@ class Episode(NamedTuple):
 
     world: Any
     obs: Array
+    """What the policy sees of the world: the latest observation, or a stack of them."""
     marginal: MarginalState
     t: Array
     arm: Array
@@ -107,7 +108,7 @@ class Episodes(NamedTuple):
     horizon: int
 
 
-def random_observation(env: Env) -> Callable[[Array], Array]:
+def random_observation(env: Facts) -> Callable[[Array], Array]:
     """Draws an observation that carries no information: fair coin flips, or uniform between the bounds."""
     if not np.isfinite([env.low, env.high]).all():
         raise UserError(
@@ -127,7 +128,7 @@ def select(which: Array, yes: Any, no: Any) -> Any:
 
 
 def episodes(
-    env: Env,
+    env: Facts,
     marginal: Marginal,
     bandit: Bandit,
     *,
@@ -155,7 +156,7 @@ def episodes(
         counters = {name: jnp.zeros((), jnp.float32) for name in env.counters}
         return Episode(
             world=fresh.world,
-            obs=fresh.obs,
+            obs=env.stacked(fresh.obs),
             marginal=marginal.update(marginal.init(), env.seen(fresh.obs)),
             t=none,
             arm=arm,
@@ -187,7 +188,8 @@ def episodes(
         transition = Transition(
             episode.t, episode.arm, step.reward, surprise, successor, state, death, closed, terminal
         )
-        return Episode(world, successor, state, t, episode.arm, totals), transition
+        seen_by_policy = env.pushed(episode.obs, successor)
+        return Episode(world, seen_by_policy, state, t, episode.arm, totals), transition
 
     def choose(key: Array, state: BanditState, wanted: Array) -> tuple[BanditState, Array]:
         """One arm after another for every world that wants one; an entry of -1 for the others."""

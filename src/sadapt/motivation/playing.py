@@ -55,16 +55,21 @@ def play(key: Array, env: Env, marginal: Marginal, rules: Episodes, act: Act, ar
 
     keys = jax.random.split(key_play, rules.horizon)
     (episode, closed), curve = jax.lax.scan(one, (first, jnp.zeros((), bool)), keys)
+    summary = summarised(episode, curve[-1], closed)
+    return Played(summary, jnp.concatenate([marginal.entropy(first.marginal)[None], curve]))
+
+
+def summarised(episode: Episode, entropy: Array, closed: Array) -> Summary:
+    """An episode played to its end, of which no bandit hears."""
     totals = episode.totals
-    summary = Summary(
+    return Summary(
         closed=closed,
         reward=totals.reward,
         length=episode.t,
         deaths=totals.deaths,
         surprise=totals.surprise / jnp.maximum(episode.t, 1).astype(jnp.float32),
-        entropy=curve[-1],
+        entropy=entropy,
         feedback=jnp.zeros((), jnp.float32),
         arm=episode.arm,
         counters=totals.counters,
     )
-    return Played(summary, jnp.concatenate([marginal.entropy(first.marginal)[None], curve]))

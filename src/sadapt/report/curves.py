@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 
 from sadapt.errors import UserError
+from sadapt.film import AGENT_COLOURS
 from sadapt.motivation.objectives import OBJECTIVES
 from sadapt.runs import table
 from sadapt.runs.folder import RunFolder, find
-
-COLOURS = {"s-adapt": "#009E73", "s-min": "#0072B2", "s-max": "#D55E00", "extrinsic": "#CC79A7", "random": "#7A7A7A"}
-"""One colour per agent, everywhere; Okabe and Ito's."""
 
 
 def plot(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
@@ -39,8 +37,8 @@ def plot(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
         rows = _rows(folder)
         label = f"{OBJECTIVES[each.objective].title}, seed {each.seed}"
         for name, panel in zip(("return", "entropy", "alpha"), axes, strict=False):
-            _line(panel, rows, name, COLOURS[each.objective], label)
-        axes[1].axhline(rows[-1]["h_random"], color=COLOURS["random"], linewidth=1, linestyle=(0, (4, 3)))
+            _line(panel, rows, name, AGENT_COLOURS[each.objective], label)
+        axes[1].axhline(rows[-1]["h_random"], color=AGENT_COLOURS["random"], linewidth=1, linestyle=(0, (4, 3)))
     titles = ("return of an episode", "final entropy, nats", "share of S-Min episodes")
     for panel, title in zip(axes, titles, strict=False):
         panel.set_title(title, loc="left", fontsize=10)
@@ -49,7 +47,7 @@ def plot(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
         panel.xaxis.set_major_formatter(_steps)
     axes[1].annotate(
         "random", (1, rows[-1]["h_random"]), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8,
-        color=COLOURS["random"],
+        color=AGENT_COLOURS["random"],
     )  # fmt: skip
     if adaptive:
         axes[2].set_ylim(-0.03, 1.03)

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt import __version__
-from sadapt.envs import make
 from sadapt.errors import UserError, nearest
 from sadapt.motivation import objectives
 from sadapt.motivation.augmented import Augmented
@@ -20,6 +19,7 @@ from sadapt.runs import checkpoint, config
 from sadapt.runs.checkpoint import Damaged
 from sadapt.runs.folder import RunFolder, find
 from sadapt.training.program import Program, program
+from sadapt.training.world import world
 
 PARAMS = "learner/params/"
 Array = jax.Array
@@ -134,7 +134,7 @@ def _agent(tensors: dict[str, np.ndarray], facts: dict[str, Any], source: str) -
     if facts["version"] != __version__:
         raise UserError(f"{source} is from sadapt {facts['version']}, this is {__version__}: install that version")
     settings = config.from_dict(facts["settings"], source)
-    prog = program(make(settings.env, layout_text=facts["layout_text"]), settings)
+    prog = program(world(settings, layout_text=facts["layout_text"]), settings)
     if prog.network is None:
         return Agent(prog, (), facts, source)
     params = checkpoint.tree_like(jax.eval_shape(prog.network.init, jax.random.key(0)), tensors)

@@ -9,11 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sadapt.envs.base import Env, HostEnv
 from sadapt.errors import UserError
 from sadapt.motivation.episode import Summary
 from sadapt.motivation.objectives import ARMS, feedback
-from sadapt.motivation.playing import play
+from sadapt.motivation.playing import play, summarised
 from sadapt.runs.agent import Agent, load
+from sadapt.runs.playing import moments
 
 BATCH = 64
 """Episodes side by side."""
@@ -54,16 +56,10 @@ def evaluate(
     if not 0 <= epsilon <= 1:
         raise UserError(f"--epsilon must lie between 0 and 1; got {epsilon:g}")
     agent = agent if isinstance(agent, Agent) else load(agent)
-    prog, chosen = agent.program, agent.arm(arm)
+    chosen = agent.arm(arm)
 
-    def one(key: jax.Array) -> Summary:
-        act = lambda key, episode: agent.act_in(key, episode, epsilon)  # noqa: E731
-        return play(key, prog.env, prog.marginal, prog.rules, act, jnp.int32(chosen)).summary
-
-    player = jax.jit(jax.vmap(one))
-    keys = jax.random.split(jax.random.key(seed), -(-episodes // BATCH) * BATCH if episodes > BATCH else episodes)
-    parts = [jax.device_get(player(keys[at : at + BATCH])) for at in range(0, len(keys), BATCH)]
-    found = jax.tree.map(lambda *rows: np.concatenate(rows)[:episodes].astype(np.float64), *parts)
+    play_all = _outside if isinstance(agent.env, HostEnv) else _inside
+    found = play_all(agent, chosen, episodes, seed, epsilon)
     columns = {
         "return": found.reward,
         "length": found.length,
@@ -83,3 +79,28 @@ def evaluate(
         h_random=agent.h_random,
         measures={name: Measure(float(np.mean(values)), float(np.std(values))) for name, values in columns.items()},
     )
+
+
+def _inside(agent: Agent, arm: int, episodes: int, seed: int, epsilon: float) -> Summary:
+    """Many at once, in a world written in JAX."""
+    prog, env = agent.program, agent.env
+    assert isinstance(env, Env)
+
+    def one(key: jax.Array) -> Summary:
+        act = lambda key, episode: agent.act_in(key, episode, epsilon)  # noqa: E731
+        return play(key, env, prog.marginal, prog.rules, act, jnp.int32(arm)).summary
+
+    player = jax.jit(jax.vmap(one))
+    keys = jax.random.split(jax.random.key(seed), -(-episodes // BATCH) * BATCH if episodes > BATCH else episodes)
+    parts = [jax.device_get(player(keys[at : at + BATCH])) for at in range(0, len(keys), BATCH)]
+    return jax.tree.map(lambda *rows: np.concatenate(rows)[:episodes].astype(np.float64), *parts)
+
+
+def _outside(agent: Agent, arm: int, episodes: int, seed: int, epsilon: float) -> Summary:
+    """One after another, in a world that is not."""
+    rows = []
+    for number in range(episodes):
+        *_, last = moments(agent, arm, seed=seed * episodes + number, epsilon=epsilon)
+        entropy = agent.program.marginal.entropy(last.episode.marginal)
+        rows.append(summarised(last.episode, entropy, jnp.asarray(True)))
+    return jax.tree.map(lambda *each: np.asarray(each, np.float64), *rows)

@@ -6,27 +6,28 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import jax
 import jax.numpy as jnp
 
 from sadapt import __version__
-from sadapt.envs import make
+from sadapt.envs.base import WorldFailed
 from sadapt.errors import Stop, UserError
 from sadapt.runs import config, sinks, table
 from sadapt.runs.checkpoint import Damaged, read, tree_like
 from sadapt.runs.folder import RunFolder, default_path, find, write_json
 from sadapt.runs.interruption import requests
-from sadapt.training import compiled, loop
+from sadapt.training import loop
+from sadapt.training.driver import Driver, driver
 from sadapt.training.loop import Diverged
 from sadapt.training.memory import require_memory
 from sadapt.training.metrics import Row
 from sadapt.training.program import Program, TrainState, program
 from sadapt.training.settings import Settings
+from sadapt.training.world import world
 
 log = logging.getLogger(__name__)
 
@@ -99,11 +100,8 @@ def train(
                 shutil.copyfile(settings.layout, folder.layout)
             write_json(folder.config, {**config.record(each), "options": asdict(options)})
             folder.write_status(state="running", step=0, total=settings.total_timesteps, seconds=0.0)
-        if num_seeds == 1:
-            state = compiled.launch(prog)
-        else:
-            state = compiled.launch_seeds(prog, [each.seed for each in all_settings])
-        _drive(prog, state, folders, options, display, seconds=0.0)
+        with closing(driver(prog, [each.seed for each in all_settings])) as drive:
+            _drive(prog, drive, _told_launch(drive), folders, options, display, seconds=0.0)
     return folders
 
 
@@ -117,15 +115,23 @@ def resume(path: str | Path, *, options: Options | None = None, display: Display
     with folder.claimed():
         if folder.read_status().get("state") == "finished":
             return folder
-        found = restore(folder, prog)
-        if found is None:
-            log.warning("%s has no checkpoint yet: it begins again from its seed", folder)
-            state, seconds = compiled.launch(prog), 0.0
-        else:
-            state, seconds = found
-        table.cut(folder.metrics, int(state.step))
-        _drive(prog, state, [folder], options, display, seconds=seconds)
+        with closing(driver(prog)) as drive:
+            found = restore(folder, drive.shapes)
+            if found is None:
+                log.warning("%s has no checkpoint yet: it begins again from its seed", folder)
+                state, seconds = _told_launch(drive), 0.0
+            else:
+                state, seconds = drive.revive(found[0]), found[1]
+            table.cut(folder.metrics, int(state.step))
+            _drive(prog, drive, state, [folder], options, display, seconds=seconds)
     return folder
+
+
+def _told_launch(drive: Driver) -> TrainState:
+    try:
+        return drive.launch()
+    except WorldFailed as error:
+        raise Stop(f"the run could not begin: {error}") from error
 
 
 def prepare(settings: Settings, options: Options | None = None) -> Program:
@@ -134,12 +140,12 @@ def prepare(settings: Settings, options: Options | None = None) -> Program:
         raise UserError(f"--checkpoint-interval must be more than 0 seconds; got {options.checkpoint_interval:g}")
     if options is not None and options.track:
         sinks.require_wandb()
-    prog = program(make(settings.env, settings.layout), settings)
+    prog = program(world(settings), settings)
     require_memory(prog)
     return prog
 
 
-def restore(folder: RunFolder, prog: Program) -> tuple[TrainState, float] | None:
+def restore(folder: RunFolder, shapes: TrainState) -> tuple[TrainState, float] | None:
     """State and seconds so far from the newest checkpoint that can be used; None if there never was one."""
     paths = list(folder.checkpoints.newest())
     mine = config.to_dict(config.read(folder.config))
@@ -147,7 +153,7 @@ def restore(folder: RunFolder, prog: Program) -> tuple[TrainState, float] | None
         try:
             tensors, facts = read(path)
             _require_same(path, mine, facts)
-            return tree_like(compiled.shapes(prog), tensors), float(facts["seconds"])
+            return tree_like(shapes, tensors), float(facts["seconds"])
         except Damaged as damage:
             log.warning("checkpoint %s is not used: %s", path, damage)
     if paths:
@@ -173,6 +179,7 @@ def _require_same(path: Path, mine: dict[str, Any], facts: dict[str, Any]) -> No
 
 def _drive(
     prog: Program,
+    drive: Driver,
     state: TrainState,
     folders: Sequence[RunFolder],
     options: Options,
@@ -200,10 +207,9 @@ def _drive(
             run.folder.checkpoints.save(alone, step, facts)
 
     step = int(jnp.max(state.step))
-    advance = compiled.driver(prog) if seeds == 1 else compiled.driver(prog, over=jax.vmap)
     try:
         with requests() as asked:
-            for turn in loop.turns(prog, state, advance, every=loop.chunks_per_row(prog), seeds=seeds):
+            for turn in loop.turns(prog, state, drive.advance, every=loop.chunks_per_row(prog), seeds=seeds):
                 step = int(jnp.max(turn.state.step))
                 if turn.rows:
                     row = turn.rows[0]
@@ -228,6 +234,11 @@ def _drive(
         kept = next(folders[0].checkpoints.newest(), None)
         good = f"The last good checkpoint is {kept}" if kept else "There is no checkpoint yet"
         raise Stop(f"{error}. {good}") from error
+    except WorldFailed as error:
+        told("failed", step, message=str(error))
+        kept = next(folders[0].checkpoints.newest(), None)
+        good = f"checkpoint {kept} is intact" if kept else "there is no checkpoint yet"
+        raise Stop(f"the run stopped {error}; {good}") from error
     except OSError as error:
         reason = str(error)
         _quietly(lambda: told("stopped", step, message=reason))

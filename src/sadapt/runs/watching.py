@@ -6,21 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from sadapt.envs.tiles import expose
 from sadapt.errors import UserError
-from sadapt.film import INK, PAPER, beside, save
+from sadapt.film import AGENT_COLOURS, INK, PAPER, beside, save
 from sadapt.motivation.objectives import ARMS
-from sadapt.motivation.playing import advance, begin
 from sadapt.runs.agent import Agent, load
+from sadapt.runs.playing import moments
 
 HEIGHT = 300
 """Pixels of the two pictures, about."""
 CHART, MARGIN, TITLE = 96, 12, 40
-COLOURS = {"s-max": (213, 94, 0), "s-min": (0, 114, 178)}
 GREY = (150, 155, 165)
 FINE = 3
 """Samples per pixel and axis of the chart's line."""
@@ -50,27 +48,19 @@ def frames(
 ) -> Iterator[np.ndarray]:
     """Pictures of one episode, the first before any action."""
     prog, chosen = agent.program, agent.arm(arm)
-    env, rules = prog.env, prog.rules
-    step = jax.jit(advance(env, rules, lambda key, episode: agent.act_in(key, episode, epsilon)))
-    key_begin, key_play = jax.random.split(jax.random.key(seed))
-    episode = jax.jit(lambda key: begin(env, rules, key, jnp.int32(chosen)))(key_begin)
     features, entropy = jax.jit(prog.marginal.features), jax.jit(prog.marginal.entropy)
-    channels = [env.channels[index] for index in env.marginal_channels]
-    surprises: list[float] = []
-    last = min(steps or rules.horizon, rules.horizon)
-    for key in [None, *jax.random.split(key_play, last)]:
-        closed = False
-        if key is not None:
-            episode, transition = step(key, episode)
+    channels = [prog.env.channels[index] for index in prog.env.marginal_channels]
+    horizon, surprises = prog.rules.horizon, []
+    for episode, transition, picture in moments(agent, chosen, seed=seed, epsilon=epsilon):
+        if transition is not None:
             surprises.append(float(transition.surprise))
-            closed = bool(transition.closed)
-        picture = beside(_fitted(env.render(episode.world)), _theta(np.asarray(features(episode.marginal)), channels))
-        facts = [f"step {int(episode.t)} of {rules.horizon}", f"return {float(episode.totals.reward):g}"]
+        pictures = beside(_fitted(picture()), _theta(np.asarray(features(episode.marginal)), channels))
+        facts = [f"step {int(episode.t)} of {horizon}", f"return {float(episode.totals.reward):g}"]
         if int(episode.totals.deaths):
             facts.append(f"deaths {int(episode.totals.deaths)}")
         facts.append(f"entropy {float(entropy(episode.marginal)):.1f} (random {agent.h_random:.1f})")
-        yield _page(agent, ARMS[chosen], picture, surprises, rules.horizon, "   ".join(facts))
-        if closed:
+        yield _page(agent, ARMS[chosen], pictures, surprises, horizon, "   ".join(facts))
+        if len(surprises) == steps:
             return
 
 
@@ -85,11 +75,14 @@ def _page(agent: Agent, arm: str, picture: np.ndarray, surprises: list[float], h
     draw.text((MARGIN, 23), facts, fill=GREY, font=ImageFont.load_default(11))
     page.paste(Image.fromarray(picture), ((width - picture.shape[1]) // 2, TITLE))
     top = TITLE + picture.shape[0] + MARGIN
-    page.paste(_chart(surprises, horizon, width - 2 * MARGIN, COLOURS[arm]), (MARGIN, top))
+    page.paste(
+        _chart(surprises, horizon, width - 2 * MARGIN, AGENT_COLOURS[arm if adaptive else agent.settings.objective]),
+        (MARGIN, top),
+    )
     return np.asarray(page)
 
 
-def _chart(values: list[float], horizon: int, width: int, colour: tuple[int, int, int]) -> Image.Image:
+def _chart(values: list[float], horizon: int, width: int, colour: str) -> Image.Image:
     """Surprise over time, the axis as long as the episode."""
     image = Image.new("RGB", (width * FINE, CHART * FINE), PAPER)
     draw = ImageDraw.Draw(image)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from sadapt.envs.base import Env
 from sadapt.motivation.baseline import random_entropy
 from sadapt.motivation.episode import Answer, Fresh
 from sadapt.training.program import Program, TrainState, death_treatment
@@ -17,17 +18,22 @@ Array = jax.Array
 Chunk = Callable[[TrainState], TrainState]
 
 
+def _world(prog: Program) -> Env:
+    assert isinstance(prog.env, Env), f"{prog.env.name} is not written in JAX"
+    return prog.env
+
+
 def answer_worlds(prog: Program, state: TrainState, actions: Array) -> Answer:
     """Steps every world once, with a fresh one at hand."""
     num_envs = prog.settings.num_envs
     key_step, key_fresh = jax.random.split(state.world_key)
-    worlds, steps = jax.vmap(prog.env.step)(jax.random.split(key_step, num_envs), state.episodes.world, actions)
+    worlds, steps = jax.vmap(_world(prog).step)(jax.random.split(key_step, num_envs), state.episodes.world, actions)
     return Answer(worlds, steps, fresh_worlds(prog, key_fresh))
 
 
 def fresh_worlds(prog: Program, key: Array) -> Fresh:
     """As many worlds as run side by side, just reset."""
-    return Fresh(*jax.vmap(prog.env.reset)(jax.random.split(key, prog.settings.num_envs)))
+    return Fresh(*jax.vmap(_world(prog).reset)(jax.random.split(key, prog.settings.num_envs)))
 
 
 def one_step(prog: Program, state: TrainState) -> TrainState:
@@ -66,7 +72,7 @@ def chunk(prog: Program, *, learn: bool = True) -> Chunk:
 def baseline(prog: Program) -> Callable[[Array], float]:
     """`key -> H_rand` in this run's world, by its own marginal, horizon and treatment of deaths."""
     return random_entropy(
-        prog.env,
+        _world(prog),
         prog.marginal,
         on_death=death_treatment(prog.env, prog.settings),
         horizon=prog.rules.horizon,

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sadapt.envs.base import Env, Step
+from sadapt.envs.base import Env, HostWorlds, Step, WorldFailed
+from sadapt.motivation.baseline import usable_baseline
 from sadapt.motivation.episode import Answer, Fresh, select
-from sadapt.training.program import Program, TrainState
+from sadapt.training.program import Program, TrainState, program
 
 Array = jax.Array
-
-
-class HostWorlds(Protocol):
-    """Worlds side by side that live outside XLA. Keys are for those that take their chance from them."""
-
-    def step(self, key: Array, actions: np.ndarray) -> Step:
-        """Steps every world once."""
-
-    def restart(self, key: Array, which: np.ndarray) -> np.ndarray:
-        """Resets the worlds in `which`; returns observations whose rows count only there."""
 
 
 class JaxWorlds:
@@ -37,7 +28,7 @@ class JaxWorlds:
             fresh, obs = jax.vmap(env.reset)(jax.random.split(key, num_envs))
             return jax.vmap(select)(which, fresh, state), obs
 
-        self._step, self._restart = jax.jit(step), jax.jit(restart)
+        self._env, self._step, self._restart = env, jax.jit(step), jax.jit(restart)
         self._state, _ = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), num_envs))
 
     def step(self, key: Array, actions: np.ndarray) -> Step:
@@ -48,6 +39,12 @@ class JaxWorlds:
         self._state, obs = self._restart(key, self._state, jnp.asarray(which))
         return np.asarray(obs)
 
+    def render(self) -> np.ndarray:
+        return self._env.render(jax.tree.map(lambda x: x[0], self._state))
+
+    def close(self) -> None:
+        pass
+
 
 def start(prog: Program, worlds: HostWorlds, key: Array, h_random: float) -> TrainState:
     """The state before the first step."""
@@ -56,29 +53,70 @@ def start(prog: Program, worlds: HostWorlds, key: Array, h_random: float) -> Tra
     return jax.jit(prog.init)(key_run, Fresh((), jnp.asarray(obs)), jnp.float32(h_random))
 
 
+def stepping(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainState]:
+    """One step of all worlds, `state -> state`; the state given is consumed."""
+    act, observe = jax.jit(prog.act), jax.jit(prog.observe, donate_argnums=0)
+
+    def step(state: TrainState) -> TrainState:
+        state, actions = act(state)
+        key_step, key_fresh = jax.random.split(state.world_key)
+        answer = worlds.step(key_step, np.asarray(actions))
+        ended = prog.rules.restarts(np.asarray(state.episodes.t), answer.terminated)
+        fresh = worlds.restart(key_fresh, ended) if ended.any() else answer.obs
+        return observe(state, actions, Answer((), answer, Fresh((), jnp.asarray(fresh))))
+
+    return step
+
+
 def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainState]:
     """A run's next chunk, `state -> state`; the state given is consumed."""
-    learner, num_envs = prog.learner, prog.settings.num_envs
-    act, refresh = jax.jit(prog.act), jax.jit(prog.refresh)
-    observe, update = (jax.jit(f, donate_argnums=0) for f in (prog.observe, prog.update))
-    turns = learner.chunk_steps // (num_envs * learner.steps_per_update)
+    learner = prog.learner
+    step, refresh, update = stepping(prog, worlds), jax.jit(prog.refresh), jax.jit(prog.update, donate_argnums=0)
+    turns = learner.chunk_steps // (prog.settings.num_envs * learner.steps_per_update)
 
     def advance(state: TrainState) -> TrainState:
-        learn = int(state.step) >= learner.warmup_steps
+        now = int(state.step)
+        learn = now >= learner.warmup_steps
         state = refresh(state)
         for _ in range(turns):
             for _ in range(learner.steps_per_update):
-                state, actions = act(state)
-                key_step, key_fresh = jax.random.split(state.world_key)
-                step = worlds.step(key_step, np.asarray(actions))
-                ended = prog.rules.restarts(np.asarray(state.episodes.t), step.terminated)
-                fresh = worlds.restart(key_fresh, ended) if ended.any() else step.obs
-                state = observe(state, actions, Answer((), step, Fresh((), jnp.asarray(fresh))))
+                try:
+                    state = step(state)
+                except WorldFailed as failure:
+                    raise WorldFailed(f"at step {now:,}: {failure}") from failure
+                now += prog.settings.num_envs
             if learn:
                 state = update(state)
         return state
 
     return advance
+
+
+def baseline(prog: Program, worlds: HostWorlds, key: Array) -> float:
+    """H_rand: the mean final entropy of at least `random_episodes` episodes of random play."""
+    idle = program(prog.env, replace(prog.settings, objective="random"))
+    step, wanted = stepping(idle, worlds), prog.settings.motivation.random_episodes
+    state = start(idle, worlds, key, 1.0)
+    while float(state.tally.episodes) < wanted:
+        for _ in range(prog.rules.horizon):
+            state = step(state)
+    return usable_baseline(float(state.tally.entropy / state.tally.episodes), prog.env.name)
+
+
+def revived(prog: Program, worlds: HostWorlds, state: TrainState) -> TrainState:
+    """A stored state with fresh worlds: the episodes that were under way are given up."""
+    key, key_worlds, key_arms = jax.random.split(state.key, 3)
+    everywhere = np.ones(prog.settings.num_envs, bool)
+    fresh = Fresh((), jnp.asarray(worlds.restart(key_worlds, everywhere)))
+
+    def begin(state: TrainState, fresh: Fresh) -> TrainState:
+        idle = state.bandit._replace(pending=jnp.zeros_like(state.bandit.pending))
+        bandit, arms = prog.rules.choose(key_arms, idle, jnp.asarray(everywhere))
+        begun = jax.vmap(prog.rules.begin)(fresh, arms)
+        learned = prog.learner.restart(state.learner, begun)
+        return state._replace(key=key, bandit=bandit, episodes=begun, learner=learned)
+
+    return jax.jit(begin, donate_argnums=0)(state, fresh)
 
 
 def run(prog: Program, worlds: HostWorlds, state: TrainState) -> Iterator[TrainState]:

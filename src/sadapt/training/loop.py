@@ -10,11 +10,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from sadapt.envs import make
-from sadapt.training import compiled, metrics
+from sadapt.training import metrics
+from sadapt.training.driver import driver
 from sadapt.training.memory import require_memory
 from sadapt.training.program import Program, TrainState, program
 from sadapt.training.settings import Settings
+from sadapt.training.world import world
 
 EXPLODED = 1e6
 """A mean loss beyond this is no learning any more; rewards are normalised to about one."""
@@ -89,10 +90,11 @@ def turns(prog: Program, state: TrainState, advance: Advance, *, every: int = 1,
 
 def train(settings: Settings, *, every: int = 1, on_row: Callable[[metrics.Row], None] | None = None) -> TrainState:
     """Trains in memory from the seed to the last step; calls `on_row` with each row of metrics."""
-    prog = program(make(settings.env, settings.layout), settings)
+    prog = program(world(settings), settings)
     require_memory(prog)
-    state = compiled.launch(prog)
-    for turn in turns(prog, state, compiled.driver(prog), every=every):
+    drive = driver(prog)
+    state = drive.launch()
+    for turn in turns(prog, state, drive.advance, every=every):
         state = turn.state
         for row in turn.rows:
             if on_row is not None:

@@ -19,9 +19,15 @@ FAST_STEPS = {
     "butterflies-small": 1_500_000,
     "butterflies-": 3_000_000,
     "tetris": 2_500_000,
+    "gym:": 500_000,
+    "atari-": 1_000_000,
     "": 2_000_000,
 }
 """Environment steps by the longest matching beginning of the world's name."""
+
+
+WORLDS_OUTSIDE = 8
+"""Worlds side by side where each is a process of its own."""
 
 
 def by_prefix(table: dict[str, int], name: str) -> int:
@@ -47,7 +53,7 @@ def chosen(env: str, name: str = "fast", learner: str | None = None) -> Settings
     if learner == "dqn" and not isinstance(settings.learner, DQNSettings):
         return replace(settings, learner=paper(env).learner, num_envs=1)
     if learner == "pqn" and not isinstance(settings.learner, PQNSettings):
-        return replace(settings, learner=PQNSettings(), num_envs=64)
+        return replace(settings, learner=PQNSettings(), num_envs=fast(env).num_envs)
     return settings
 
 
@@ -71,7 +77,7 @@ def fast(env: str) -> Settings:
     return Settings(
         env=env,
         total_timesteps=by_prefix(FAST_STEPS, env),
-        num_envs=64,
+        num_envs=WORLDS_OUTSIDE if env.startswith(("gym:", "atari-")) else 64,
         motivation=MotivationSettings(ucb_c=curious(env), baseline="time", reward_clip=5.0),
         learner=PQNSettings(),
     )

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from sadapt.envs.base import Env
+from sadapt.envs.base import AnyEnv, Facts
 from sadapt.errors import UserError
 from sadapt.learners.base import Learner, LearnerState, Report
 from sadapt.learners.dqn import DQNSettings, dqn
@@ -81,20 +82,23 @@ class Program(NamedTuple):
     memory: Replay | None
     """The replay, for learners that have one."""
     network: Network | None
-    env: Env
+    env: AnyEnv
     settings: Settings
 
 
-def build_marginal(env: Env, settings: Settings) -> Marginal:
+def build_marginal(env: Facts, settings: Settings) -> Marginal:
     """The marginal that the settings ask for, over what the world shows it."""
     wanted = settings.motivation
-    if wanted.marginal == "bernoulli":
+    kind: str = wanted.marginal
+    if kind == "auto":
+        kind = "bernoulli" if env.binary else "gaussian"
+    if kind == "bernoulli":
         require_binary(env.name, env.low, env.high, env.obs_dtype)
         return bernoulli(env.seen_shape, clip=wanted.probability_clip, pseudo_count=wanted.pseudo_count)
     return gaussian(env.seen_shape, std_floor=wanted.std_floor, pseudo_count=wanted.pseudo_count)
 
 
-def build_rules(env: Env, marginal: Marginal, bandit: Bandit, row: Objective, settings: Settings) -> Episodes:
+def build_rules(env: Facts, marginal: Marginal, bandit: Bandit, row: Objective, settings: Settings) -> Episodes:
     """Episodes as the settings and the objective want them."""
     wanted = settings.motivation
     ends = {"auto": row.intrinsic, "terminal": True, "through": False}[wanted.bootstrap]
@@ -109,33 +113,37 @@ def build_rules(env: Env, marginal: Marginal, bandit: Bandit, row: Objective, se
     )
 
 
-def death_treatment(env: Env, settings: Settings) -> str:
+def death_treatment(env: Facts, settings: Settings) -> str:
     """`on_death`, resolved."""
     wanted = settings.motivation.on_death
     return env.on_death if wanted == "auto" else wanted
 
 
-def build_network(env: Env, marginal: Marginal, row: Objective, settings: Settings) -> Network:
+def build_network(env: Facts, marginal: Marginal, row: Objective, settings: Settings) -> Network:
     """The network that the settings ask for."""
     wanted, theta = settings.network, marginal.feature_shape if row.sees_theta else None
     name: str = wanted.network
     if name == "auto":
-        fast = "plain" if env.agent_channel is None else "window"
+        fast = (
+            "window" if env.agent_channel is not None else "paper" if paper_kind(env.obs_shape) == "atari" else "plain"
+        )
         name = "paper" if isinstance(settings.learner, DQNSettings) else fast
+    shape, scale = env.policy_shape, 1 / env.high if np.dtype(env.obs_dtype).kind == "u" and env.high > 1 else 1.0
     if name == "paper":
-        return paper(env.obs_shape, theta, env.num_actions, paper_kind(env.obs_shape))
+        return paper(shape, theta, env.num_actions, paper_kind(shape), scale=scale)
     if name == "window":
         if env.agent_channel is None:
             raise UserError(f"the window network needs an agent to look around; {env.name!r} has none: use plain")
         return window(
             env.obs_shape, theta, env.num_actions, env.agent_channel, radius=wanted.radius, hidden=wanted.hidden
         )
-    if len(env.obs_shape) == 3 and env.obs_shape[0] * env.obs_shape[1] >= 100:
-        return plain_conv(env.obs_shape, theta, env.num_actions, hidden=wanted.hidden)
-    return plain(env.obs_shape, theta, env.num_actions, hidden=(wanted.hidden, wanted.hidden))
+    on_one_grid = theta is None or theta[:-1] == shape[:-1]
+    if len(shape) == 3 and shape[0] * shape[1] >= 100 and on_one_grid:
+        return plain_conv(shape, theta, env.num_actions, hidden=wanted.hidden, scale=scale)
+    return plain(shape, theta, env.num_actions, hidden=(wanted.hidden, wanted.hidden), scale=scale)
 
 
-def program(env: Env, settings: Settings) -> Program:
+def program(env: AnyEnv, settings: Settings) -> Program:
     """Composes a run."""
     require_possible(settings)
     row = objectives.objective(settings.objective)
@@ -245,7 +253,7 @@ def program(env: Env, settings: Settings) -> Program:
     )
 
 
-def empty_tally(env: Env) -> Tally:
+def empty_tally(env: Facts) -> Tally:
     """Nothing has happened yet; every sum has a buffer of its own, as donation wants it."""
     sums: dict[str, Any] = {name: jnp.zeros((), jnp.float32) for name in Tally._fields}
     return Tally(**{**sums, "counters": {name: jnp.zeros((), jnp.float32) for name in env.counters}})

@@ -15,14 +15,16 @@ from sadapt.learners.pqn import PQNSettings
 class MotivationSettings:
     """How surprise is measured and paid."""
 
-    marginal: Literal["bernoulli", "gaussian"] = "bernoulli"
-    """Family of the state marginal."""
+    marginal: Literal["auto", "bernoulli", "gaussian"] = "auto"
+    """Family of the state marginal; auto is Bernoulli where observations are binary."""
     pseudo_count: float = 0.0
     """Imagined all-zero observations before the first (0 is the paper's formula, 1 the authors' program)."""
     probability_clip: float = 1e-4
     """Bernoulli probabilities stay this far from 0 and 1."""
     std_floor: float = 0.1
     """Least standard deviation of the Gaussian marginal, in units of the observation."""
+    frame_size: int = 21
+    """Side of the grey frame that the marginal sees of an Atari screen."""
     ucb_c: float = math.sqrt(2)
     """Exploration of the bandit."""
     random_episodes: int = 100
@@ -46,7 +48,7 @@ class NetworkSettings:
     """What the policy looks through."""
 
     network: Literal["auto", "paper", "window", "plain"] = "auto"
-    """auto is the paper's for dqn; for pqn the window where the world has an agent channel, else plain."""
+    """auto is the paper's for dqn and for screens; else the window where there is an agent channel, or plain."""
     hidden: int = 128
     """Units of the hidden layer of window and plain networks."""
     radius: int = 5
@@ -69,6 +71,10 @@ class Settings:
     """Worlds side by side."""
     layout: str | None = None
     """A map of your own for mazes and butterflies, as a text file."""
+    obs_key: str | None = None
+    """Which part of a dictionary observation to see, in Gymnasium worlds that show one."""
+    imports: str | None = None
+    """A module to import first, which registers Gymnasium worlds of your own."""
     log_interval: int | None = None
     """Environment steps between rows of metrics; a two-hundredth of the run if not given."""
     motivation: MotivationSettings = field(default_factory=MotivationSettings)
@@ -82,6 +88,7 @@ AT_LEAST_ONE = {
     "log_interval",
     "horizon",
     "random_episodes",
+    "frame_size",
     "hidden",
     "radius",
     "batch_size",
