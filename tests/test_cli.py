@@ -113,7 +113,7 @@ def test_an_unknown_world_is_one_paragraph_with_the_nearest_name(command):
     ("words", "hint"),
     [
         (["prob", "tetris"], "did you mean 'probe'?"),
-        (["xyz"], "choose one of: bench, film, list, probe"),
+        (["xyz"], "choose one of: bench, eval, export, film, list"),
         (["probe", "tetris", "--episode", "3"], "--episodes"),
         (["probe", "tetris", "--episodes", "few"], "--episodes"),
         (["probe", "tetris", "--episodes", "0"], "--episodes must be at least 1; got 0"),
@@ -253,11 +253,11 @@ def test_every_option_of_probe_reaches_the_computation(capsys, monkeypatch):
     ],
 )
 def test_the_verdict_is_one_sentence(low, high, verdict):
-    assert cli._verdict(report_with(low, high)) == verdict
+    assert cli.worlds._verdict(report_with(low, high)) == verdict
 
 
 def test_the_report_ranks_policies_by_entropy(capsys):
-    cli._show_report(report_with(8, 2))
+    cli.worlds._show_report(report_with(8, 2))
     lines = capsys.readouterr().out.splitlines()
     policies = [line.split() for line in lines if line.startswith(("still", "random", "walker"))]
     assert policies == [

@@ -132,9 +132,9 @@ def test_an_upward_import_is_found(tmp_path):
     (root / "training").mkdir()
     (root / "envs" / "good.py").write_text("import jax\nfrom sadapt.errors import UserError\nfrom . import base\n")
     (root / "training" / "good.py").write_text("from sadapt import __version__\nfrom ..envs.base import Env\n")
-    (root / "envs" / "bad.py").write_text("def f():\n    from ..train import driver\n")
+    (root / "envs" / "bad.py").write_text("def f():\n    from ..training import driver\n")
     (root / "training" / "bad.py").write_text("import sadapt\n")
     assert upward_imports(root) == [
         "envs/bad.py imports sadapt.training.driver",
-        "train/bad.py imports sadapt",
+        "training/bad.py imports sadapt",
     ]

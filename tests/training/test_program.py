@@ -166,7 +166,7 @@ def test_lambda_returns_by_hand():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_envs": 0}, "at least one world"),
+        ({"num_envs": 0}, "--num-envs must be at least 1"),
         ({"objective": "s-mid"}, "did you mean"),
         ({"learner": PQNSettings(num_steps=8, minibatch_size=33)}, "must divide"),
         ({"learner": DQNSettings(batch_size=64, buffer_size=32)}, "a batch of 64"),

@@ -12,7 +12,7 @@ from sadapt.learners.base import Learner, Report, View
 Array = jax.Array
 
 
-def idle(num_actions: int, *, num_envs: int) -> Learner:
+def idle(num_actions: int, *, num_envs: int, chunk_steps: int = 16_384) -> Learner:
     """Random play through the same program, for the same metrics."""
 
     def act(key: Array, state: Any, now: View, step: Array) -> tuple[Any, Array]:
@@ -32,6 +32,6 @@ def idle(num_actions: int, *, num_envs: int) -> Learner:
         epsilon=lambda step: jnp.ones((), jnp.float32),
         steps_per_update=1,
         updates_per_turn=1,
-        chunk_steps=num_envs * max(1, 16_384 // num_envs),
+        chunk_steps=num_envs * max(1, chunk_steps // num_envs),
         warmup_steps=0,
     )

@@ -89,8 +89,16 @@ def lambda_returns(
     return jax.lax.scan(back, v_last, (r_t, terminal_t, closed_t, v_tm1, v_t), reverse=True)[1]
 
 
-def pqn(settings: PQNSettings, network: Network, payment: Payment, *, num_envs: int, total_steps: int) -> Learner:
-    """PQN over `num_envs` worlds side by side."""
+def pqn(
+    settings: PQNSettings,
+    network: Network,
+    payment: Payment,
+    *,
+    num_envs: int,
+    total_steps: int,
+    chunk_steps: int = 16_384,
+) -> Learner:
+    """PQN over `num_envs` worlds side by side, in chunks of about `chunk_steps`."""
     samples = num_envs * settings.num_steps
     if samples % settings.minibatch_size:
         raise UserError(
@@ -179,7 +187,7 @@ def pqn(settings: PQNSettings, network: Network, payment: Payment, *, num_envs: 
         return state._replace(params=params, optimiser=optimiser), report
 
     turn = num_envs * settings.num_steps
-    chunk = turn * max(1, 16_384 // turn)
+    chunk = turn * max(1, chunk_steps // turn)
     return Learner(
         init=init,
         act=act,

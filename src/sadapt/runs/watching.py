@@ -114,7 +114,8 @@ def _theta(features: np.ndarray, channels: list[str]) -> np.ndarray:
     low, high = float(means.min()), float(means.max())
     if low < 0 or high > 1:
         means = (means - low) / max(high - low, 1e-9)
-    return _fitted(expose(means, channels, tile=max(1, HEIGHT // max(means.shape[:2]))))
+    names = channels if means.shape[-1] == len(channels) else []
+    return _fitted(expose(means, names, tile=max(1, HEIGHT // max(means.shape[:2]))))
 
 
 def _fitted(image: np.ndarray) -> np.ndarray:

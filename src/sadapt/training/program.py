@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sadapt.envs.base import AnyEnv, Facts
+from sadapt.envs.base import AnyEnv, Facts, HostEnv
 from sadapt.errors import UserError
 from sadapt.learners.base import Learner, LearnerState, Report
 from sadapt.learners.dqn import DQNSettings, dqn
@@ -29,6 +29,8 @@ from sadapt.motivation.objectives import ARMS, Objective
 from sadapt.training.settings import Settings, require_possible
 
 Array = jax.Array
+CHUNK, CHUNK_OUTSIDE = 16_384, 1_024
+"""Environment steps between looks at the clock, about half a second's worth in JAX and outside of it."""
 
 
 class Tally(NamedTuple):
@@ -158,8 +160,9 @@ def program(env: AnyEnv, settings: Settings) -> Program:
         return normaliser.apply(state, arm, time, raw) if wanted.normalise else raw
 
     memory, network = None, None
+    chunk = CHUNK_OUTSIDE if isinstance(env, HostEnv) else CHUNK
     if row.reward is None:
-        learner = idle(env.num_actions, num_envs=num_envs)
+        learner = idle(env.num_actions, num_envs=num_envs, chunk_steps=chunk)
     else:
         network = build_network(env, marginal, row, settings)
         chosen = settings.learner
@@ -181,7 +184,7 @@ def program(env: AnyEnv, settings: Settings) -> Program:
             )
             learner = dqn(chosen, network, memory, payment, **sizes)
         else:
-            learner = pqn(chosen, network, payment, **sizes)
+            learner = pqn(chosen, network, payment, **sizes, chunk_steps=chunk)
 
     def see(episodes: Episode) -> Any:
         if network is None:

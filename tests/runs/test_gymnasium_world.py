@@ -1,0 +1,150 @@
+"""Any Gymnasium world: found, understood, trained in, and stopped with a name when it breaks."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from sadapt import api
+from sadapt.cli import main
+from sadapt.envs.base import WorldFailed
+from sadapt.envs.gymnasium_world import gymnasium_world
+from sadapt.errors import Stop, UserError
+from sadapt.runs import checkpoint
+from sadapt.runs.folder import find
+from sadapt.runs.session import Options
+
+from .conftest import QUIET
+
+OWN = "tests.runs.own_world"
+SMALL = {
+    "num_envs": 2,
+    "num_steps": 8,
+    "minibatch_size": 16,
+    "hidden": 16,
+    "random_episodes": 4,
+    "total_timesteps": 2_000,
+}
+
+
+def own(name: str, **words):
+    return gymnasium_world(f"gym:{name}", imports=OWN, **words)
+
+
+def test_a_vector_world():
+    env = gymnasium_world("gym:CartPole-v1")
+    assert (env.obs_shape, env.num_actions, env.horizon, env.binary) == ((4,), 2, 500, False)
+    worlds = env.open(1)
+    first = worlds.restart(jax.random.key(0), np.ones(1, bool))
+    again = worlds.restart(jax.random.key(0), np.ones(1, bool))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, worlds.restart(jax.random.key(1), np.ones(1, bool)))
+    step = worlds.step(jax.random.key(2), np.zeros(1, int))
+    assert step.obs.shape == (1, 4)
+    assert step.reward.tolist() == [1.0]
+    worlds.close()
+
+
+def test_a_discrete_observation_is_one_hot():
+    env = gymnasium_world("gym:FrozenLake-v1")
+    assert env.binary
+    worlds = env.open(1)
+    assert worlds.restart(jax.random.key(0), np.ones(1, bool)).tolist() == [[1] + [0] * 15]
+    worlds.close()
+
+
+def test_parts_of_a_dictionary():
+    bits, image = own("Told-v0", obs_key="bits"), own("Told-v0", obs_key="image")
+    assert (bits.obs_shape, bits.binary) == ((4,), True)
+    assert (image.obs_shape, image.binary, image.high) == ((6, 5, 3), False, 255)
+    assert image.seen(np.full((6, 5, 3), 255, np.uint8)).max() == 1
+
+
+def test_several_worlds_in_processes_restart_one_by_one():
+    env = own("Corridor-v0")
+    worlds = env.open(3)
+    start = worlds.restart(jax.random.key(0), np.ones(3, bool))
+    assert start[:, 0].tolist() == [0, 0, 0]
+    step = worlds.step(jax.random.key(1), np.asarray([1, 1, 0]))
+    assert step.obs[:, 0].tolist() == [0.25, 0.25, -0.25]
+    after = worlds.restart(jax.random.key(2), np.asarray([True, False, False]))
+    assert after[:, 0].tolist() == [0, 0.25, -0.25]
+    worlds.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "message"),
+    [
+        ("CartPoel-v1", {}, "did you mean 'CartPole-v1'"),
+        ("Pendulum-v1", {}, "only discrete actions"),
+        ("Zebra-v7", {}, "--import MODULE"),
+        ("CartPole-v1", {"obs_key": "x"}, "shows no dictionary"),
+        ("CartPole-v1", {"imports": "no_such_module"}, "no_such_module"),
+        ("Told-v0", {"imports": OWN}, r"\(bits, image\): say which part with --obs-key"),
+        ("Told-v0", {"imports": OWN, "obs_key": "bit"}, "did you mean 'bits'"),
+        ("Endless-v0", {"imports": OWN}, "give --horizon"),
+        ("Steered-v0", {"imports": OWN}, "only discrete actions"),
+    ],
+)
+def test_what_cannot_be_learned_is_said(name, words, message):
+    with pytest.raises(UserError, match=message):
+        gymnasium_world(f"gym:{name}", **words)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("BrokenRaise-v0", r"RuntimeError \(the lamp fell over\) on action 2"),
+        ("BrokenNan-v0", "not finite on action 2"),
+        ("BrokenShape-v0", r"shape \(4,\) on action 2; its space says \(3,\)"),
+        ("BrokenReward-v0", "reward .* on action 2"),
+    ],
+)
+def test_a_world_that_breaks_is_named(name, message):
+    worlds = own(name).open(1)
+    worlds.restart(jax.random.key(0), np.ones(1, bool))
+    for _ in range(40):
+        worlds.step(jax.random.key(0), np.ones(1, int))
+    with pytest.raises(WorldFailed, match=f"gym:{name}.*{message}"):
+        worlds.step(jax.random.key(0), np.ones(1, int))
+
+
+def test_a_run_in_a_users_own_world_stops_and_goes_on(tmp_path, capsys):
+    words = "--num-envs 1 --num-steps 8 --minibatch-size 8 --hidden 16 --random-episodes 4 --total-timesteps 2000 -q"
+    out = tmp_path / "run"
+    assert main(["train", "gym:Corridor-v0", "--import", OWN, *words.split(), "--out", str(out)]) == 0
+    found = api.evaluate(out, episodes=3)
+    assert 1 <= found.measures["length"].mean <= 30
+    film = api.watch(out, tmp_path / "film.gif", steps=3)
+    assert film.stat().st_size > 500
+
+
+@pytest.mark.parametrize("learner", ["pqn", "dqn"])
+def test_a_stopped_run_goes_on_with_fresh_worlds(tmp_path, learner):
+    sizes = {**SMALL, "total_timesteps": 3_000} if learner == "pqn" else {
+        "num_envs": 1, "batch_size": 8, "buffer_size": 600, "learning_starts": 200, "target_network_frequency": 200,
+        "total_timesteps": 1_200, "random_episodes": 4, "horizon": 50,
+    }  # fmt: skip
+    options = Options(tensorboard=False, checkpoint_interval=1e-6)
+    settings = api.settings("gym:CartPole-v1", learner=learner, **sizes)
+    calls = []
+
+    def once(progress):
+        calls.append(progress.step)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        api.train(settings, out=tmp_path / "run", options=options, display=once)
+    run = api.resume(tmp_path / "run")
+    assert run.read_status()["state"] == "finished"
+    tensors, _ = checkpoint.read(next(run.checkpoints.newest()))
+    assert tensors["bandit/pending"].sum() == settings.num_envs
+
+
+def test_a_run_whose_world_breaks_keeps_its_checkpoint(tmp_path):
+    changes = {**SMALL, "num_envs": 1, "random_episodes": 1, "horizon": 10, "minibatch_size": 8}
+    with pytest.raises(Stop, match=r"gym:BrokenRaise-v0 raised .*action"):
+        api.train("gym:BrokenRaise-v0", imports=OWN, out=tmp_path / "run", options=QUIET, **changes)
+    assert find(tmp_path / "run").read_status()["state"] in ("running", "failed")
