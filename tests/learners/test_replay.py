@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -103,9 +105,9 @@ def test_gaussian_theta_rebuilt_within_float_tolerance():
     np.testing.assert_allclose(recalled.theta, lived, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("num_envs", "death"), [(1, 0.3), (4, 0.1)])
-def test_samples_are_whole_transitions_and_cover_all_steps(num_envs, death):
-    env = noise_world(death=death)
+@pytest.mark.parametrize(("num_envs", "death", "stack"), [(1, 0.3, 1), (4, 0.1, 1), (2, 0.1, 3)])
+def test_samples_are_whole_transitions_and_cover_all_steps(num_envs, death, stack):
+    env = dataclasses.replace(noise_world(death=death), stack=stack)
     marginal = bernoulli(env.seen_shape)
     memory = replay(env, marginal, capacity=64 * num_envs, num_envs=num_envs, horizon=env.horizon, interval=4)
     state, diary = live(env, marginal, memory, num_envs=num_envs, steps=150, on_death="end", seed=5)
@@ -131,7 +133,7 @@ def test_samples_are_whole_transitions_and_cover_all_steps(num_envs, death):
     length = 64
     for world in range(num_envs):
         head = int(state.head[world])
-        oldest = -(-(head - length + 1) // 4) * 4
+        oldest = -(-(head - length + stack) // 4) * 4
         steps = {i for i in range(oldest, head) if diary[world][i]["number"] is not None}
         assert {i for w, i in drawn if w == world} == steps
 
