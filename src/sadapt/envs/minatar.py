@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sadapt.envs import scripted
+from sadapt.envs import scripted, seaquest
 from sadapt.envs.base import Env, Step
 from sadapt.envs.tiles import paint_channels
 
@@ -149,6 +149,8 @@ def minatar(*, name: str, horizon: int = 500) -> Env:
 
 @cache
 def _rules(name: str) -> Rules:
+    if name == "minatar-seaquest":
+        return Rules(seaquest.reset, seaquest.step, seaquest.observe)
     return _gymnax(GAMES[name].engine)
 
 

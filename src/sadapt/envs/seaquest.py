@@ -1,0 +1,345 @@
+"""MinAtar's Seaquest: a submarine shoots fish and submarines, and brings divers up before its air runs out.
+
+Actions: no-op, left, up, right, down, fire. A hit pays 1; coming up with six divers pays a tenth of the full tank per
+tenth that is left. Contact, torpedoes, an empty tank and coming up without a diver end the game; whoever comes up gives
+a diver away, gets a full tank, and meets more and faster enemies. Every list of things is a row of slots, newest first,
+that holds as many as can be alive at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Array = jax.Array
+SIZE, SURFACE, SEABED = 10, 0, 8
+LEFT, UP, RIGHT, DOWN, FIRE = 1, 2, 3, 4, 5
+
+FULL_TANK, FULL_LOAD = 200, 6
+RELOAD, ENEMY_RELOAD = 5, 10
+SPAWN_INTERVAL, DIVER_SPAWN_INTERVAL = 20, 30
+MOVE_INTERVAL, DIVER_MOVE_INTERVAL = 5, 5
+SHORTEST_SPAWN_INTERVAL, SHORTEST_MOVE_INTERVAL = 1, 2
+
+TORPEDOES, DIVERS, ENEMIES = 3, 3, 32
+"""Slots: a torpedo is gone after 10 steps, a diver after 60, an enemy after as many as 30 new ones need."""
+
+ROWS = np.arange(SIZE, dtype=np.int32)
+COLUMNS = np.arange(SIZE, dtype=np.uint32)
+
+
+class Torpedoes(NamedTuple):
+    """What the player has fired."""
+
+    alive: Array
+    x: Array
+    y: Array
+    right: Array
+
+
+class Swimmers(NamedTuple):
+    """What swims from one side to the other, a cell whenever `wait` has run down."""
+
+    alive: Array
+    x: Array
+    y: Array
+    right: Array
+    wait: Array
+
+
+class Enemies(NamedTuple):
+    """Fish, and submarines: those are armed, and shoot whenever `reload` has run down."""
+
+    body: Swimmers
+    armed: Array
+    reload: Array
+
+
+class SeaquestState(NamedTuple):
+    """Everything but chance; enemy torpedoes are uint32[10], a bit per cell, as only their places matter."""
+
+    x: Array
+    y: Array
+    right: Array
+    oxygen: Array
+    divers_aboard: Array
+    surfaced: Array
+    reload: Array
+    torpedoes: Torpedoes
+    enemies: Enemies
+    shots_left: Array
+    shots_right: Array
+    divers: Swimmers
+    spawn_wait: Array
+    diver_wait: Array
+    spawn_interval: Array
+    move_interval: Array
+    times_surfaced: Array
+
+
+class Chance(NamedTuple):
+    """Who would come next, were it time: the side that it comes from, its row, and whether an enemy is armed."""
+
+    right: Array
+    row: Array
+    armed: Array
+    diver_right: Array
+    diver_row: Array
+
+
+def draw(key: Array) -> Chance:
+    """Sides and rows 1 to 8 uniformly; one enemy in three is armed."""
+    few, many = jax.random.bits(key, (2,), jnp.uint32)
+    rows = [1 + ((few >> place) & 7).astype(jnp.int32) for place in (2, 5)]
+    return Chance((few & 1) > 0, rows[0], many < np.uint32(2**32 // 3), (few & 2) > 0, rows[1])
+
+
+def reset(key: Array) -> SeaquestState:
+    """The submarine on the surface of an empty sea."""
+    swimmers, torpedoes = _empty(Swimmers), _empty(Torpedoes)
+    enemies = Enemies(swimmers(ENEMIES), jnp.zeros(ENEMIES, bool), jnp.zeros(ENEMIES, jnp.int32))
+    no_shots = jnp.zeros(SIZE, jnp.uint32)
+    return SeaquestState(
+        x=jnp.int32(5),
+        y=jnp.int32(SURFACE),
+        right=jnp.bool_(False),
+        oxygen=jnp.int32(FULL_TANK),
+        divers_aboard=jnp.int32(0),
+        surfaced=jnp.bool_(True),
+        reload=jnp.int32(0),
+        torpedoes=torpedoes(TORPEDOES),
+        enemies=enemies,
+        shots_left=no_shots,
+        shots_right=no_shots,
+        divers=swimmers(DIVERS),
+        spawn_wait=jnp.int32(SPAWN_INTERVAL),
+        diver_wait=jnp.int32(DIVER_SPAWN_INTERVAL),
+        spawn_interval=jnp.int32(SPAWN_INTERVAL),
+        move_interval=jnp.int32(MOVE_INTERVAL),
+        times_surfaced=jnp.int32(0),
+    )
+
+
+def step(key: Array, state: SeaquestState, action: Array) -> tuple[SeaquestState, Array, Array]:
+    """`(state, reward, ended)` after an action."""
+    return rules(state, action, draw(key))
+
+
+def rules(state: SeaquestState, action: Array, chance: Chance) -> tuple[SeaquestState, Array, Array]:
+    """One step, in MinAtar's order; chance counts only where it is time for somebody new."""
+    state = _steer(_spawn(state, chance), action)
+    torpedoes, enemies, early_hits = _strike(_fly(state.torpedoes), state.enemies, armed_first=False)
+    state = _fetch_divers(state._replace(torpedoes=torpedoes, enemies=enemies))
+    state, late_hits, caught = _enemies(state)
+    state, shot = _shots(state)
+    state, bonus, drowned = _breathe(_tick(state))
+    reward = (early_hits + late_hits + bonus).astype(jnp.float32)
+    return state, reward, caught | shot | drowned
+
+
+def observe(state: SeaquestState) -> Array:
+    """uint8[10, 10, 10]."""
+    fish, boats = ~state.enemies.armed, state.enemies.armed
+    body, gauge = state.enemies.body, ROWS == SIZE - 1
+    stern = state.x + jnp.where(state.right, -1, 1)
+    channels = [
+        _cell(state.x, state.y),
+        _cell(stern, state.y),
+        _cells(state.torpedoes),
+        _trail(body) | _trail(state.divers),
+        state.shots_left | state.shots_right,
+        _cells(body, fish),
+        _cells(body, boats),
+        jnp.where(gauge, _first(state.oxygen * SIZE // FULL_TANK), jnp.uint32(0)),
+        jnp.where(gauge, _first(state.divers_aboard) << (9 - state.divers_aboard).astype(jnp.uint32), jnp.uint32(0)),
+        _cells(state.divers),
+    ]
+    words = jnp.stack(channels, axis=-1)
+    return ((words[:, None] >> COLUMNS[None, :, None]) & 1).astype(jnp.uint8)
+
+
+def _empty(kind: type[Any]) -> Any:
+    """A function that makes slots of a kind, all of them free."""
+    flags = {"alive", "right"}
+    return lambda slots: kind(*(jnp.zeros(slots, bool if name in flags else jnp.int32) for name in kind._fields))
+
+
+def _enter(slots: Any, newcomer: Any, when: Array) -> Any:
+    """Puts a newcomer into the first slot, if it is time; the others move on by one."""
+
+    def field(old: Array, new: Array) -> Array:
+        return jnp.where(when, jnp.concatenate([jnp.asarray(new, old.dtype)[None], old[:-1]]), old)
+
+    return jax.tree.map(field, slots, newcomer)
+
+
+def _spawn(state: SeaquestState, chance: Chance) -> SeaquestState:
+    """A new enemy and a new diver, if it is time; no enemy enters a row in which others swim towards it."""
+    body = state.enemies.body
+    due, diver_due = state.spawn_wait == 0, state.diver_wait == 0
+    opposed = jnp.any(body.alive & (body.y == chance.row) & (body.right != chance.right))
+    enemy = Swimmers(jnp.bool_(True), _edge(chance.right), chance.row, chance.right, state.move_interval)
+    diver = Swimmers(
+        jnp.bool_(True), _edge(chance.diver_right), chance.diver_row, chance.diver_right, jnp.int32(DIVER_MOVE_INTERVAL)
+    )
+    return state._replace(
+        enemies=_enter(state.enemies, Enemies(enemy, chance.armed, jnp.int32(ENEMY_RELOAD)), due & ~opposed),
+        divers=_enter(state.divers, diver, diver_due),
+        spawn_wait=jnp.where(due, state.spawn_interval, state.spawn_wait),
+        diver_wait=jnp.where(diver_due, DIVER_SPAWN_INTERVAL, state.diver_wait),
+    )
+
+
+def _edge(right: Array) -> Array:
+    """The column where somebody enters that swims to the right or to the left."""
+    return jnp.where(right, 0, SIZE - 1)
+
+
+def _steer(state: SeaquestState, action: Array) -> SeaquestState:
+    """Moves the player's submarine, or fires if it has reloaded."""
+    x = jnp.clip(state.x + (action == RIGHT) - (action == LEFT), 0, SIZE - 1)
+    y = jnp.clip(state.y + (action == DOWN) - (action == UP), SURFACE, SEABED)
+    right = jnp.where(action == RIGHT, True, jnp.where(action == LEFT, False, state.right))
+    fires = (action == FIRE) & (state.reload == 0)
+    torpedo = Torpedoes(jnp.bool_(True), x, y, right)
+    return state._replace(
+        x=x,
+        y=y,
+        right=right,
+        torpedoes=_enter(state.torpedoes, torpedo, fires),
+        reload=jnp.where(fires, RELOAD, state.reload),
+    )
+
+
+def _fly(torpedoes: Torpedoes) -> Torpedoes:
+    x = torpedoes.x + jnp.where(torpedoes.right, 1, -1)
+    return torpedoes._replace(x=x, alive=torpedoes.alive & _on_board(x))
+
+
+def _on_board(x: Array) -> Array:
+    return (x >= 0) & (x < SIZE)
+
+
+def _strike(torpedoes: Torpedoes, enemies: Enemies, *, armed_first: bool) -> tuple[Torpedoes, Enemies, Array]:
+    """Each torpedo destroys one enemy in its cell, of the kind that comes first, then the oldest; and the hits."""
+    body = enemies.body
+    urgency = np.arange(1, ENEMIES + 1, dtype=np.int32) + jnp.where(enemies.armed == armed_first, ENEMIES, 0)
+    alive, spent = body.alive, []
+    for torpedo in reversed(range(TORPEDOES)):
+        here = alive & (body.x == torpedoes.x[torpedo]) & (body.y == torpedoes.y[torpedo]) & torpedoes.alive[torpedo]
+        worth = jnp.where(here, urgency, 0)
+        most = jnp.max(worth)
+        alive &= ~(here & (worth == most))
+        spent.append(most > 0)
+    hit = jnp.stack(spent[::-1])
+    return (
+        torpedoes._replace(alive=torpedoes.alive & ~hit),
+        enemies._replace(body=body._replace(alive=alive)),
+        jnp.sum(hit),
+    )
+
+
+def _swim(swimmers: Swimmers, interval: Array | int) -> Swimmers:
+    ready = swimmers.wait == 0
+    x = swimmers.x + jnp.where(ready, jnp.where(swimmers.right, 1, -1), 0)
+    wait = jnp.where(ready, interval, swimmers.wait - 1)
+    return swimmers._replace(x=x, wait=wait, alive=swimmers.alive & _on_board(x))
+
+
+def _at_player(state: SeaquestState, swimmers: Swimmers) -> Array:
+    return swimmers.alive & (swimmers.x == state.x) & (swimmers.y == state.y)
+
+
+def _fetch_divers(state: SeaquestState) -> SeaquestState:
+    """Takes divers aboard that are met before or after they move, the oldest first, while there is room."""
+    moved = _swim(state.divers, DIVER_MOVE_INTERVAL)
+    met = _at_player(state, state.divers) | _at_player(state, moved)
+    room = jnp.maximum(FULL_LOAD - state.divers_aboard, 0)
+    rank = jnp.cumsum(met[::-1].astype(jnp.int32))[::-1]
+    taken = met & (rank <= room)
+    return state._replace(
+        divers=moved._replace(alive=moved.alive & ~taken),
+        divers_aboard=state.divers_aboard + jnp.sum(taken),
+    )
+
+
+def _enemies(state: SeaquestState) -> tuple[SeaquestState, Array, Array]:
+    """Moves enemies into torpedoes and perhaps into the player, and lets submarines shoot: `(state, hits, caught)`."""
+    moved = _swim(state.enemies.body, state.move_interval)
+    caught = jnp.any(_at_player(state, state.enemies.body) | _at_player(state, moved))
+    torpedoes, enemies, hits = _strike(state.torpedoes, state.enemies._replace(body=moved), armed_first=True)
+    shoots = enemies.body.alive & enemies.armed & (enemies.reload == 0)
+    enemies = enemies._replace(reload=jnp.where(shoots, ENEMY_RELOAD, jnp.maximum(enemies.reload - 1, 0)))
+    state = state._replace(
+        torpedoes=torpedoes,
+        enemies=enemies,
+        shots_left=state.shots_left | _cells(enemies.body, shoots & ~enemies.body.right),
+        shots_right=state.shots_right | _cells(enemies.body, shoots & enemies.body.right),
+    )
+    return state, hits, caught
+
+
+def _shots(state: SeaquestState) -> tuple[SeaquestState, Array]:
+    """Moves the enemies' torpedoes: `(state, whether one meets the player before or after)`."""
+    player = _cell(state.x, state.y)
+    moved = state._replace(shots_left=state.shots_left >> 1, shots_right=state.shots_right << 1)
+    everywhere = state.shots_left | state.shots_right | moved.shots_left | moved.shots_right
+    return moved, jnp.any((everywhere & player) > 0)
+
+
+def _tick(state: SeaquestState) -> SeaquestState:
+    return state._replace(
+        spawn_wait=jnp.maximum(state.spawn_wait - 1, 0),
+        diver_wait=jnp.maximum(state.diver_wait - 1, 0),
+        reload=jnp.maximum(state.reload - 1, 0),
+    )
+
+
+def _breathe(state: SeaquestState) -> tuple[SeaquestState, Array, Array]:
+    """Uses air below and refills at the surface: `(state, bonus, whether the air or the divers were missing)`."""
+    below = state.y > SURFACE
+    comes_up = ~below & ~state.surfaced
+    full = state.divers_aboard == FULL_LOAD
+    ended = (state.oxygen <= 0) | (comes_up & (state.divers_aboard == 0))
+    bonus = jnp.where(comes_up & full, state.oxygen * SIZE // FULL_TANK, 0)
+    oxygen = jnp.where(comes_up, FULL_TANK, state.oxygen - below)
+    kept = jnp.where(full, 0, state.divers_aboard) - 1
+    state = state._replace(oxygen=oxygen, divers_aboard=jnp.where(comes_up, kept, state.divers_aboard), surfaced=~below)
+    return _ramp(state, comes_up), bonus, ended
+
+
+def _ramp(state: SeaquestState, when: Array) -> SeaquestState:
+    """Brings enemies one step more often and, every second time, one step faster."""
+    can_spawn_faster = state.spawn_interval > SHORTEST_SPAWN_INTERVAL
+    can_move_faster = state.move_interval > SHORTEST_MOVE_INTERVAL
+    odd = state.times_surfaced % 2 == 1
+    return state._replace(
+        spawn_interval=state.spawn_interval - (when & can_spawn_faster),
+        move_interval=state.move_interval - (when & can_move_faster & odd),
+        times_surfaced=state.times_surfaced + (when & (can_spawn_faster | can_move_faster)),
+    )
+
+
+def _first(n: Array) -> Array:
+    """A row with its first `n` cells set; none if there are fewer than none."""
+    return (jnp.uint32(1) << jnp.maximum(n, 0).astype(jnp.uint32)) - 1
+
+
+def _cell(x: Array, y: Array) -> Array:
+    """uint32[10]: a board with one cell set."""
+    return jnp.where(y == ROWS, jnp.uint32(1) << x.astype(jnp.uint32), jnp.uint32(0))
+
+
+def _cells(things: Torpedoes | Swimmers, which: Array | bool = True) -> Array:
+    """uint32[10]: a board with a cell set for all of the things that are alive."""
+    bits = jnp.where(things.alive & which, jnp.uint32(1) << things.x.astype(jnp.uint32), jnp.uint32(0))
+    rows = jnp.where(things.y[:, None] == ROWS[None], bits[:, None], jnp.uint32(0))
+    return jnp.bitwise_or.reduce(rows, axis=0)
+
+
+def _trail(swimmers: Swimmers) -> Array:
+    """The cells behind swimmers, as far as those are on the board."""
+    return _cells(swimmers, swimmers.right) >> 1 | _cells(swimmers, ~swimmers.right) << 1
