@@ -1,7 +1,7 @@
 """MinAtar's five games (Young and Tian, 2019): Asterix, Breakout, Freeway, Seaquest, Space Invaders.
 
 Actions: the game's minimal set; with probability 0.1 the action before is repeated instead. Channels: MinAtar's, in its
-order; the marginal sees them all. Games get harder as MinAtar's do. The rules are gymnax's, those of Seaquest our own.
+order; the marginal sees them all. The rules of Breakout and Space Invaders are gymnax's, the others our own.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sadapt.envs import scripted, seaquest
+from sadapt.envs import asterix, freeway, scripted, seaquest
 from sadapt.envs.base import Env, Step
 from sadapt.envs.tiles import paint_channels
 
@@ -28,8 +29,8 @@ STICKY = 0.1
 class Game(NamedTuple):
     """What is known about a game without its rules."""
 
-    engine: str
-    """The rules' class in gymnax."""
+    engine: ModuleType | str
+    """Where its rules are: a module of ours, or the name of a class of gymnax."""
     actions: tuple[str, ...]
     channels: tuple[str, ...]
     agent_channel: int | None
@@ -38,7 +39,7 @@ class Game(NamedTuple):
 
 GAMES = {
     "minatar-asterix": Game(
-        "MinAsterix",
+        asterix,
         ("no-op", "left", "up", "right", "down"),
         ("player", "enemy", "trail", "gold"),
         0,
@@ -52,14 +53,14 @@ GAMES = {
         "keep a ball in the air that breaks bricks",
     ),
     "minatar-freeway": Game(
-        "MinFreeway",
+        freeway,
         ("no-op", "up", "down"),
         ("chicken", "car", "speed 1", "speed 2", "speed 3", "speed 4", "speed 5"),
         0,
         "cross a road of eight lanes",
     ),
     "minatar-seaquest": Game(
-        "MinSeaquest",
+        seaquest,
         ("no-op", "left", "up", "right", "down", "fire"),
         (
             "submarine",
@@ -94,7 +95,7 @@ class ArcadeState(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """A game's rules, without sticky actions and without an end of time."""
+    """A game's rules, without sticky actions and without an end of time; each function is compiled as a whole."""
 
     reset: Callable[[Array], Any]
     """`reset(key) -> game`."""
@@ -149,9 +150,9 @@ def minatar(*, name: str, horizon: int = 500) -> Env:
 
 @cache
 def _rules(name: str) -> Rules:
-    if name == "minatar-seaquest":
-        return Rules(seaquest.reset, seaquest.step, seaquest.observe)
-    return _gymnax(GAMES[name].engine)
+    engine = GAMES[name].engine
+    rules = _gymnax(engine) if isinstance(engine, str) else Rules(engine.reset, engine.step, engine.observe)
+    return Rules(*map(jax.jit, rules))
 
 
 def _gymnax(engine: str) -> Rules:
@@ -176,7 +177,7 @@ def _gymnax(engine: str) -> Rules:
         with _lenient():
             return game.get_obs(state)
 
-    return Rules(jax.jit(reset), jax.jit(step), jax.jit(observe))
+    return Rules(reset, step, observe)
 
 
 @contextmanager

@@ -46,9 +46,9 @@ REGISTRY: dict[str, Entry] = {
     "butterflies-low": Entry(butterflies, 500, "butterflies"),
     "butterflies-very-low": Entry(butterflies, 500, "butterflies"),
     "tetris": Entry(tetris, 200),
-    "minatar-asterix": Entry(minatar, 500, needs=GYMNAX),
+    "minatar-asterix": Entry(minatar, 500),
     "minatar-breakout": Entry(minatar, 500, needs=GYMNAX),
-    "minatar-freeway": Entry(minatar, 500, needs=GYMNAX),
+    "minatar-freeway": Entry(minatar, 500),
     "minatar-seaquest": Entry(minatar, 500),
     "minatar-space-invaders": Entry(minatar, 500, needs=GYMNAX),
 }

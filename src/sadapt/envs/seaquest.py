@@ -14,8 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sadapt.envs import screen
+from sadapt.envs.screen import number
+
 Array = jax.Array
-SIZE, SURFACE, SEABED = 10, 0, 8
+SURFACE, SEABED = 0, 8
 LEFT, UP, RIGHT, DOWN, FIRE = 1, 2, 3, 4, 5
 
 FULL_TANK, FULL_LOAD = 200, 6
@@ -26,9 +29,6 @@ SHORTEST_SPAWN_INTERVAL, SHORTEST_MOVE_INTERVAL = 1, 2
 
 TORPEDOES, DIVERS, ENEMIES = 3, 3, 32
 """Slots: a torpedo is gone after 10 steps, a diver after 60, an enemy after as many as 30 new ones need."""
-
-ROWS = np.arange(SIZE, dtype=np.int32)
-COLUMNS = np.arange(SIZE, dtype=np.uint32)
 
 
 class Torpedoes(NamedTuple):
@@ -59,7 +59,7 @@ class Enemies(NamedTuple):
 
 
 class SeaquestState(NamedTuple):
-    """Everything but chance; enemy torpedoes are uint32[10], a bit per cell, as only their places matter."""
+    """Everything but chance; enemy torpedoes are two planes, as only their places matter."""
 
     x: Array
     y: Array
@@ -101,7 +101,7 @@ def reset(key: Array) -> SeaquestState:
     """The submarine on the surface of an empty sea."""
     swimmers, torpedoes = _empty(Swimmers), _empty(Torpedoes)
     enemies = Enemies(swimmers(ENEMIES), jnp.zeros(ENEMIES, bool), jnp.zeros(ENEMIES, jnp.int32))
-    no_shots = jnp.zeros(SIZE, jnp.uint32)
+    no_shots = jnp.zeros(screen.SIZE, jnp.uint32)
     return SeaquestState(
         x=jnp.int32(5),
         y=jnp.int32(SURFACE),
@@ -143,22 +143,23 @@ def rules(state: SeaquestState, action: Array, chance: Chance) -> tuple[Seaquest
 def observe(state: SeaquestState) -> Array:
     """uint8[10, 10, 10]."""
     fish, boats = ~state.enemies.armed, state.enemies.armed
-    body, gauge = state.enemies.body, ROWS == SIZE - 1
+    body, gauge = state.enemies.body, screen.ROWS == screen.SIZE - 1
     stern = state.x + jnp.where(state.right, -1, 1)
-    channels = [
-        _cell(state.x, state.y),
-        _cell(stern, state.y),
+    planes = [
+        screen.cell(state.x, state.y),
+        screen.cell(stern, state.y),
         _cells(state.torpedoes),
         _trail(body) | _trail(state.divers),
         state.shots_left | state.shots_right,
         _cells(body, fish),
         _cells(body, boats),
-        jnp.where(gauge, _first(state.oxygen * SIZE // FULL_TANK), jnp.uint32(0)),
-        jnp.where(gauge, _first(state.divers_aboard) << (9 - state.divers_aboard).astype(jnp.uint32), jnp.uint32(0)),
+        jnp.where(gauge, screen.first(state.oxygen * screen.SIZE // FULL_TANK), screen.NOTHING),
+        jnp.where(
+            gauge, screen.first(state.divers_aboard) << (9 - state.divers_aboard).astype(jnp.uint32), screen.NOTHING
+        ),
         _cells(state.divers),
     ]
-    words = jnp.stack(channels, axis=-1)
-    return ((words[:, None] >> COLUMNS[None, :, None]) & 1).astype(jnp.uint8)
+    return screen.picture(planes)
 
 
 def _empty(kind: type[Any]) -> Any:
@@ -195,13 +196,13 @@ def _spawn(state: SeaquestState, chance: Chance) -> SeaquestState:
 
 def _edge(right: Array) -> Array:
     """The column where somebody enters that swims to the right or to the left."""
-    return jnp.where(right, 0, SIZE - 1)
+    return jnp.where(right, 0, screen.SIZE - 1)
 
 
 def _steer(state: SeaquestState, action: Array) -> SeaquestState:
     """Moves the player's submarine, or fires if it has reloaded."""
-    x = jnp.clip(state.x + (action == RIGHT) - (action == LEFT), 0, SIZE - 1)
-    y = jnp.clip(state.y + (action == DOWN) - (action == UP), SURFACE, SEABED)
+    x = screen.moved(state.x, action == RIGHT, action == LEFT, 0, screen.SIZE - 1)
+    y = screen.moved(state.y, action == DOWN, action == UP, SURFACE, SEABED)
     right = jnp.where(action == RIGHT, True, jnp.where(action == LEFT, False, state.right))
     fires = (action == FIRE) & (state.reload == 0)
     torpedo = Torpedoes(jnp.bool_(True), x, y, right)
@@ -216,11 +217,7 @@ def _steer(state: SeaquestState, action: Array) -> SeaquestState:
 
 def _fly(torpedoes: Torpedoes) -> Torpedoes:
     x = torpedoes.x + jnp.where(torpedoes.right, 1, -1)
-    return torpedoes._replace(x=x, alive=torpedoes.alive & _on_board(x))
-
-
-def _on_board(x: Array) -> Array:
-    return (x >= 0) & (x < SIZE)
+    return torpedoes._replace(x=x, alive=torpedoes.alive & screen.on_screen(x))
 
 
 def _strike(torpedoes: Torpedoes, enemies: Enemies, *, armed_first: bool) -> tuple[Torpedoes, Enemies, Array]:
@@ -246,7 +243,7 @@ def _swim(swimmers: Swimmers, interval: Array | int) -> Swimmers:
     ready = swimmers.wait == 0
     x = swimmers.x + jnp.where(ready, jnp.where(swimmers.right, 1, -1), 0)
     wait = jnp.where(ready, interval, swimmers.wait - 1)
-    return swimmers._replace(x=x, wait=wait, alive=swimmers.alive & _on_board(x))
+    return swimmers._replace(x=x, wait=wait, alive=swimmers.alive & screen.on_screen(x))
 
 
 def _at_player(state: SeaquestState, swimmers: Swimmers) -> Array:
@@ -284,7 +281,7 @@ def _enemies(state: SeaquestState) -> tuple[SeaquestState, Array, Array]:
 
 def _shots(state: SeaquestState) -> tuple[SeaquestState, Array]:
     """Moves the enemies' torpedoes: `(state, whether one meets the player before or after)`."""
-    player = _cell(state.x, state.y)
+    player = screen.cell(state.x, state.y)
     moved = state._replace(shots_left=state.shots_left >> 1, shots_right=state.shots_right << 1)
     everywhere = state.shots_left | state.shots_right | moved.shots_left | moved.shots_right
     return moved, jnp.any((everywhere & player) > 0)
@@ -304,8 +301,8 @@ def _breathe(state: SeaquestState) -> tuple[SeaquestState, Array, Array]:
     comes_up = ~below & ~state.surfaced
     full = state.divers_aboard == FULL_LOAD
     ended = (state.oxygen <= 0) | (comes_up & (state.divers_aboard == 0))
-    bonus = jnp.where(comes_up & full, state.oxygen * SIZE // FULL_TANK, 0)
-    oxygen = jnp.where(comes_up, FULL_TANK, state.oxygen - below)
+    bonus = jnp.where(comes_up & full, state.oxygen * screen.SIZE // FULL_TANK, 0)
+    oxygen = jnp.where(comes_up, FULL_TANK, state.oxygen - number(below))
     kept = jnp.where(full, 0, state.divers_aboard) - 1
     state = state._replace(oxygen=oxygen, divers_aboard=jnp.where(comes_up, kept, state.divers_aboard), surfaced=~below)
     return _ramp(state, comes_up), bonus, ended
@@ -317,27 +314,15 @@ def _ramp(state: SeaquestState, when: Array) -> SeaquestState:
     can_move_faster = state.move_interval > SHORTEST_MOVE_INTERVAL
     odd = state.times_surfaced % 2 == 1
     return state._replace(
-        spawn_interval=state.spawn_interval - (when & can_spawn_faster),
-        move_interval=state.move_interval - (when & can_move_faster & odd),
-        times_surfaced=state.times_surfaced + (when & (can_spawn_faster | can_move_faster)),
+        spawn_interval=state.spawn_interval - number(when & can_spawn_faster),
+        move_interval=state.move_interval - number(when & can_move_faster & odd),
+        times_surfaced=state.times_surfaced + number(when & (can_spawn_faster | can_move_faster)),
     )
 
 
-def _first(n: Array) -> Array:
-    """A row with its first `n` cells set; none if there are fewer than none."""
-    return (jnp.uint32(1) << jnp.maximum(n, 0).astype(jnp.uint32)) - 1
-
-
-def _cell(x: Array, y: Array) -> Array:
-    """uint32[10]: a board with one cell set."""
-    return jnp.where(y == ROWS, jnp.uint32(1) << x.astype(jnp.uint32), jnp.uint32(0))
-
-
 def _cells(things: Torpedoes | Swimmers, which: Array | bool = True) -> Array:
-    """uint32[10]: a board with a cell set for all of the things that are alive."""
-    bits = jnp.where(things.alive & which, jnp.uint32(1) << things.x.astype(jnp.uint32), jnp.uint32(0))
-    rows = jnp.where(things.y[:, None] == ROWS[None], bits[:, None], jnp.uint32(0))
-    return jnp.bitwise_or.reduce(rows, axis=0)
+    """The plane of those things that are alive."""
+    return screen.cells(things.alive & which, things.x, things.y)
 
 
 def _trail(swimmers: Swimmers) -> Array:
