@@ -12,7 +12,7 @@ Array = jax.Array
 SIZE = 10
 ROWS = np.arange(SIZE, dtype=np.int32)
 COLUMNS = np.arange(SIZE, dtype=np.uint32)
-NOTHING = np.uint32(0)
+NOTHING, FULL_ROW = np.uint32(0), np.uint32(2**SIZE - 1)
 
 
 def bit(x: Array) -> Array:

@@ -131,7 +131,7 @@ def step(key: Array, state: SeaquestState, action: Array) -> tuple[SeaquestState
 def rules(state: SeaquestState, action: Array, chance: Chance) -> tuple[SeaquestState, Array, Array]:
     """One step, in MinAtar's order; chance counts only where it is time for somebody new."""
     state = _steer(_spawn(state, chance), action)
-    torpedoes, enemies, early_hits = _strike(_fly(state.torpedoes), state.enemies, armed_first=False)
+    torpedoes, enemies, early_hits = _strike(_fly(state.torpedoes), state.enemies, late=False)
     state = _fetch_divers(state._replace(torpedoes=torpedoes, enemies=enemies))
     state, late_hits, caught = _enemies(state)
     state, shot = _shots(state)
@@ -220,23 +220,25 @@ def _fly(torpedoes: Torpedoes) -> Torpedoes:
     return torpedoes._replace(x=x, alive=torpedoes.alive & screen.on_screen(x))
 
 
-def _strike(torpedoes: Torpedoes, enemies: Enemies, *, armed_first: bool) -> tuple[Torpedoes, Enemies, Array]:
-    """Each torpedo destroys one enemy in its cell, of the kind that comes first, then the oldest; and the hits."""
+def _strike(torpedoes: Torpedoes, enemies: Enemies, *, late: bool) -> tuple[Torpedoes, Enemies, Array]:
+    """Each torpedo destroys one enemy in its cell: `(torpedoes, enemies, hits)`.
+
+    When torpedoes have moved, the newest strikes first, at fish before submarines and at the oldest; late, when enemies
+    have moved into them, all of this is the other way round.
+    """
     body = enemies.body
-    urgency = np.arange(1, ENEMIES + 1, dtype=np.int32) + jnp.where(enemies.armed == armed_first, ENEMIES, 0)
-    alive, spent = body.alive, []
-    for torpedo in reversed(range(TORPEDOES)):
+    age = np.arange(1, ENEMIES + 1, dtype=np.int32)
+    worth = jnp.where(enemies.armed == late, ENEMIES, 0) + (age[::-1] if late else age)
+    alive, hits = body.alive, [jnp.bool_(False)] * TORPEDOES
+    for torpedo in range(TORPEDOES)[:: -1 if late else 1]:
         here = alive & (body.x == torpedoes.x[torpedo]) & (body.y == torpedoes.y[torpedo]) & torpedoes.alive[torpedo]
-        worth = jnp.where(here, urgency, 0)
-        most = jnp.max(worth)
-        alive &= ~(here & (worth == most))
-        spent.append(most > 0)
-    hit = jnp.stack(spent[::-1])
-    return (
-        torpedoes._replace(alive=torpedoes.alive & ~hit),
-        enemies._replace(body=body._replace(alive=alive)),
-        jnp.sum(hit),
-    )
+        found = jnp.where(here, worth, 0)
+        best = jnp.max(found)
+        alive &= ~(here & (found == best))
+        hits[torpedo] = best > 0
+    hit = jnp.stack(hits)
+    left = torpedoes._replace(alive=torpedoes.alive & ~hit)
+    return left, enemies._replace(body=body._replace(alive=alive)), jnp.sum(hit)
 
 
 def _swim(swimmers: Swimmers, interval: Array | int) -> Swimmers:
@@ -251,12 +253,11 @@ def _at_player(state: SeaquestState, swimmers: Swimmers) -> Array:
 
 
 def _fetch_divers(state: SeaquestState) -> SeaquestState:
-    """Takes divers aboard that are met before or after they move, the oldest first, while there is room."""
+    """Takes divers aboard that are met before or after they move, the newest first, while there is room."""
     moved = _swim(state.divers, DIVER_MOVE_INTERVAL)
     met = _at_player(state, state.divers) | _at_player(state, moved)
     room = jnp.maximum(FULL_LOAD - state.divers_aboard, 0)
-    rank = jnp.cumsum(met[::-1].astype(jnp.int32))[::-1]
-    taken = met & (rank <= room)
+    taken = met & (jnp.cumsum(met, dtype=jnp.int32) <= room)
     return state._replace(
         divers=moved._replace(alive=moved.alive & ~taken),
         divers_aboard=state.divers_aboard + jnp.sum(taken),
@@ -267,7 +268,7 @@ def _enemies(state: SeaquestState) -> tuple[SeaquestState, Array, Array]:
     """Moves enemies into torpedoes and perhaps into the player, and lets submarines shoot: `(state, hits, caught)`."""
     moved = _swim(state.enemies.body, state.move_interval)
     caught = jnp.any(_at_player(state, state.enemies.body) | _at_player(state, moved))
-    torpedoes, enemies, hits = _strike(state.torpedoes, state.enemies._replace(body=moved), armed_first=True)
+    torpedoes, enemies, hits = _strike(state.torpedoes, state.enemies._replace(body=moved), late=True)
     shoots = enemies.body.alive & enemies.armed & (enemies.reload == 0)
     enemies = enemies._replace(reload=jnp.where(shoots, ENEMY_RELOAD, jnp.maximum(enemies.reload - 1, 0)))
     state = state._replace(
@@ -282,7 +283,7 @@ def _enemies(state: SeaquestState) -> tuple[SeaquestState, Array, Array]:
 def _shots(state: SeaquestState) -> tuple[SeaquestState, Array]:
     """Moves the enemies' torpedoes: `(state, whether one meets the player before or after)`."""
     player = screen.cell(state.x, state.y)
-    moved = state._replace(shots_left=state.shots_left >> 1, shots_right=state.shots_right << 1)
+    moved = state._replace(shots_left=state.shots_left >> 1, shots_right=state.shots_right << 1 & screen.FULL_ROW)
     everywhere = state.shots_left | state.shots_right | moved.shots_left | moved.shots_right
     return moved, jnp.any((everywhere & player) > 0)
 
@@ -298,9 +299,9 @@ def _tick(state: SeaquestState) -> SeaquestState:
 def _breathe(state: SeaquestState) -> tuple[SeaquestState, Array, Array]:
     """Uses air below and refills at the surface: `(state, bonus, whether the air or the divers were missing)`."""
     below = state.y > SURFACE
-    comes_up = ~below & ~state.surfaced
-    full = state.divers_aboard == FULL_LOAD
-    ended = (state.oxygen <= 0) | (comes_up & (state.divers_aboard == 0))
+    emerges, alone, full = ~below & ~state.surfaced, state.divers_aboard == 0, state.divers_aboard == FULL_LOAD
+    ended = (state.oxygen <= 0) | (emerges & alone)
+    comes_up = emerges & ~alone
     bonus = jnp.where(comes_up & full, state.oxygen * screen.SIZE // FULL_TANK, 0)
     oxygen = jnp.where(comes_up, FULL_TANK, state.oxygen - number(below))
     kept = jnp.where(full, 0, state.divers_aboard) - 1
