@@ -542,6 +542,16 @@ def test_seaquest_torpedoes_choose_one_enemy(enemies, armed, left):
     assert not told.game.torpedoes.alive.any()
 
 
+def test_seaquest_submarines_shoot_in_the_moment_of_their_destruction():
+    torpedoes = zip((True, 6, 7, True), *[(False, 0, 0, True)] * 2, strict=True)
+    state = DIVE._replace(
+        torpedoes=seaquest.Torpedoes(*map(np.array, torpedoes)),
+        enemies=seaquest.Enemies(swimmers(32, [COMES]), np.ones(32, bool), np.zeros(32)),
+    )
+    told = one_step("minatar-seaquest", state, "no-op")
+    assert (told.reward, told.game.enemies.body.alive.any(), told.game.shots_left[7]) == (1, False, 1 << 6)
+
+
 @pytest.mark.parametrize(("enemy", "left"), [(STANDS, [False, True]), (LATER, [True, False])])
 def test_seaquest_enemies_take_one_torpedo(enemy, left):
     torpedoes = zip((True, 6, 7, True), (True, 8, 7, False), (False, 0, 0, True), strict=True)

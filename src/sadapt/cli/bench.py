@@ -34,7 +34,7 @@ class BenchCommand:
             for row in rows(PARTS if self.part == "all" else (self.part,), seconds=self.seconds):
                 records.append(row)
                 if on_progress is not None:
-                    on_progress(row["what"], min(len(records) / 17, 1.0))
+                    on_progress(row["what"], min(len(records) / 27, 1.0))
         if self.json:
             return show_json(records)
         return show(

@@ -152,7 +152,7 @@ def minatar(*, name: str, horizon: int = 500) -> Env:
 def _rules(name: str) -> Rules:
     engine = GAMES[name].engine
     rules = _gymnax(engine) if isinstance(engine, str) else Rules(engine.reset, engine.step, engine.observe)
-    return Rules(*map(jax.jit, rules))
+    return Rules(*(jax.jit(function) for function in rules))
 
 
 def _gymnax(engine: str) -> Rules:

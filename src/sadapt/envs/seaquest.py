@@ -265,11 +265,14 @@ def _fetch_divers(state: SeaquestState) -> SeaquestState:
 
 
 def _enemies(state: SeaquestState) -> tuple[SeaquestState, Array, Array]:
-    """Moves enemies into torpedoes and perhaps into the player, and lets submarines shoot: `(state, hits, caught)`."""
+    """Moves enemies into torpedoes and perhaps into the player: `(state, hits, caught)`.
+
+    Submarines shoot if it is time, even one that a torpedo destroys in this very moment.
+    """
     moved = _swim(state.enemies.body, state.move_interval)
     caught = jnp.any(_at_player(state, state.enemies.body) | _at_player(state, moved))
     torpedoes, enemies, hits = _strike(state.torpedoes, state.enemies._replace(body=moved), late=True)
-    shoots = enemies.body.alive & enemies.armed & (enemies.reload == 0)
+    shoots = moved.alive & enemies.armed & (enemies.reload == 0)
     enemies = enemies._replace(reload=jnp.where(shoots, ENEMY_RELOAD, jnp.maximum(enemies.reload - 1, 0)))
     state = state._replace(
         torpedoes=torpedoes,
