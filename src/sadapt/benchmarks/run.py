@@ -27,11 +27,8 @@ def rows(parts: tuple[str, ...] = PARTS, *, seconds: float = 3.0) -> Iterator[Ro
 
 def _arcade(seconds: float) -> Iterator[Row]:
     from sadapt.benchmarks import minatar, worlds
-    from sadapt.envs import registry
 
     for name, target in worlds.ARCADE_TARGETS.items():
-        if not registry.playable(name):
-            continue
         what, rate = f"{name}, 64 worlds, random play", worlds.steps_per_second(name, 64, seconds=seconds)
         yield _row(what, rate, "steps/s", target, "target")
         if find_spec("minatar") is not None:

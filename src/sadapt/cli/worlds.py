@@ -31,7 +31,7 @@ class ListCommand:
         from sadapt.envs import registry
         from sadapt.tables import Column, show, show_json
 
-        records = [_facts(registry.described(name)) for name in registry.names()]
+        records = [_facts(registry.make(name)) for name in registry.names()]
         if self.json:
             return show_json(records)
         return show(

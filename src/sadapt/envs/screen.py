@@ -51,6 +51,16 @@ def on_screen(x: Array) -> Array:
     return (x >= 0) & (x < SIZE)
 
 
+def meet(plane: Array, other: Array) -> Array:
+    """Whether two planes have a cell in common."""
+    return jnp.any((plane & other) > 0)
+
+
+def count(plane: Array) -> Array:
+    """How many cells of a plane are set."""
+    return jnp.sum(jax.lax.population_count(plane)).astype(jnp.int32)
+
+
 def picture(planes: Sequence[Array]) -> Array:
     """uint8[10, 10, planes] of zeros and ones."""
     words = jnp.stack(planes, axis=-1)

@@ -277,8 +277,8 @@ def _enemies(state: SeaquestState) -> tuple[SeaquestState, Array, Array]:
     state = state._replace(
         torpedoes=torpedoes,
         enemies=enemies,
-        shots_left=state.shots_left | _cells(enemies.body, shoots & ~enemies.body.right),
-        shots_right=state.shots_right | _cells(enemies.body, shoots & enemies.body.right),
+        shots_left=state.shots_left | _cells(moved, shoots & ~moved.right),
+        shots_right=state.shots_right | _cells(moved, shoots & moved.right),
     )
     return state, hits, caught
 
@@ -288,7 +288,7 @@ def _shots(state: SeaquestState) -> tuple[SeaquestState, Array]:
     player = screen.cell(state.x, state.y)
     moved = state._replace(shots_left=state.shots_left >> 1, shots_right=state.shots_right << 1 & screen.FULL_ROW)
     everywhere = state.shots_left | state.shots_right | moved.shots_left | moved.shots_right
-    return moved, jnp.any((everywhere & player) > 0)
+    return moved, screen.meet(everywhere, player)
 
 
 def _tick(state: SeaquestState) -> SeaquestState:
