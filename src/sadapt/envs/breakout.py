@@ -38,7 +38,7 @@ class BreakoutState(NamedTuple):
 def reset(key: Array) -> BreakoutState:
     """The ball comes down from the left or from the right."""
     right = (jax.random.bits(key) & 1) > 0
-    x, y = jnp.where(right, 0, screen.SIZE - 1), jnp.int32(3)
+    x, y = jnp.where(right, jnp.int32(0), jnp.int32(screen.SIZE - 1)), jnp.int32(3)
     return BreakoutState(jnp.int32(4), x, y, right, jnp.bool_(True), x, y, jnp.asarray(BRICKS), jnp.bool_(False))
 
 

@@ -71,14 +71,14 @@ GAMES = {
             "diver",
         ),
         0,
-        "rescue divers among fish and submarines before the air runs out",
+        "bring divers up before the air runs out",
     ),
     "minatar-space-invaders": Game(
         space_invaders,
         ("no-op", "left", "right", "fire"),
         ("cannon", "alien", "alien left", "alien right", "bullet", "alien bullet"),
         0,
-        "shoot rows of aliens that come down shooting",
+        "shoot rows of aliens that shoot back",
     ),
 }
 
