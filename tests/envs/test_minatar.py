@@ -400,11 +400,33 @@ def test_actions_and_the_number_of_channels_are_the_packages(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_play_agrees_with_the_package(name):
-    plays = from_the_start(name, 6) + from_situations(name, 5)
+    plays = from_the_start(name, 6) + from_situations(name, 4)
     lengths, differences = zip(*(first_difference(name, play) for play in plays), strict=True)
     assert [difference for difference in differences if difference][:1] == []
     assert sum(lengths) >= 5_000
     assert sum(play.reward[:length].sum() for play, length in zip(plays, lengths, strict=True)) > 50
+
+
+def test_seaquest_has_slots_for_everyone():
+    hardest = DIVE._replace(times_surfaced=19, spawn_interval=1, move_interval=2, spawn_wait=0)
+    states = ArcadeState(typed(hardest, jax.eval_shape(seaquest.reset, jax.random.key(0))), np.int32(0))
+    states = jax.tree.map(lambda leaf: np.stack([leaf] * WORLDS), states)
+    most = 0
+    for key in jax.random.split(jax.random.key(3), 8):
+        states, play = recorder("minatar-seaquest")(states, key)
+        for slots in (play.before.enemies.body, play.before.divers, play.before.torpedoes):
+            assert not slots.alive[..., -1].any()
+        most = max(most, int(play.before.enemies.body.alive.sum(axis=-1).max()))
+    assert most > 20
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_scripted_policies_hold_what_they_are_called_after(name):
+    still, *held = env(name).scripted.items()
+    assert (still[0], int(still[1](None, None, None))) == ("still", 0)
+    assert {policy: env(name).actions[int(act(None, None, None))] for policy, act in held} == {
+        policy: policy for policy in ("left", "up") if policy in env(name).actions
+    }
 
 
 def test_a_difference_would_be_noticed():

@@ -1,9 +1,9 @@
 """MinAtar's Seaquest: a submarine shoots fish and submarines, and brings divers up before its air runs out.
 
-Actions: no-op, left, up, right, down, fire. A hit pays 1; coming up with six divers pays a tenth of the full tank per
-tenth that is left. Contact, torpedoes, an empty tank and coming up without a diver end the game; whoever comes up gives
-a diver away, gets a full tank, and meets more and faster enemies. Every list of things is a row of slots, newest first,
-that holds as many as can be alive at once.
+Actions: no-op, left, up, right, down, fire. A hit pays 1; coming up with six divers pays 1 for every 20 steps of air
+that are left. Contact, torpedoes, an empty tank and coming up without a diver end the game; whoever comes up gives a
+diver away, gets a full tank, and meets more and faster enemies. Channels: submarine, stern, torpedo, trail (behind
+whatever swims), enemy torpedo, fish, enemy submarine, oxygen gauge, diver gauge, diver.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ MOVE_INTERVAL, DIVER_MOVE_INTERVAL = 5, 5
 SHORTEST_SPAWN_INTERVAL, SHORTEST_MOVE_INTERVAL = 1, 2
 
 TORPEDOES, DIVERS, ENEMIES = 3, 3, 32
-"""Slots: a torpedo is gone after 10 steps, a diver after 60, an enemy after as many as 30 new ones need."""
+"""Slots, newest first: a newcomer takes the first one and the others move on. There are enough for the last to be free:
+a torpedo is gone after 10 steps, a diver after 60, an enemy before 31 newer ones have come."""
 
 
 class Torpedoes(NamedTuple):
@@ -99,8 +100,7 @@ def draw(key: Array) -> Chance:
 
 def reset(key: Array) -> SeaquestState:
     """The submarine on the surface of an empty sea."""
-    swimmers, torpedoes = _empty(Swimmers), _empty(Torpedoes)
-    enemies = Enemies(swimmers(ENEMIES), jnp.zeros(ENEMIES, bool), jnp.zeros(ENEMIES, jnp.int32))
+    enemies = Enemies(_empty(Swimmers, ENEMIES), jnp.zeros(ENEMIES, bool), jnp.zeros(ENEMIES, jnp.int32))
     no_shots = jnp.zeros(screen.SIZE, jnp.uint32)
     return SeaquestState(
         x=jnp.int32(5),
@@ -110,11 +110,11 @@ def reset(key: Array) -> SeaquestState:
         divers_aboard=jnp.int32(0),
         surfaced=jnp.bool_(True),
         reload=jnp.int32(0),
-        torpedoes=torpedoes(TORPEDOES),
+        torpedoes=_empty(Torpedoes, TORPEDOES),
         enemies=enemies,
         shots_left=no_shots,
         shots_right=no_shots,
-        divers=swimmers(DIVERS),
+        divers=_empty(Swimmers, DIVERS),
         spawn_wait=jnp.int32(SPAWN_INTERVAL),
         diver_wait=jnp.int32(DIVER_SPAWN_INTERVAL),
         spawn_interval=jnp.int32(SPAWN_INTERVAL),
@@ -154,18 +154,16 @@ def observe(state: SeaquestState) -> Array:
         _cells(body, fish),
         _cells(body, boats),
         jnp.where(gauge, screen.first(state.oxygen * screen.SIZE // FULL_TANK), screen.NOTHING),
-        jnp.where(
-            gauge, screen.first(state.divers_aboard) << (9 - state.divers_aboard).astype(jnp.uint32), screen.NOTHING
-        ),
+        jnp.where(gauge, screen.first(jnp.int32(9)) & ~screen.first(9 - state.divers_aboard), screen.NOTHING),
         _cells(state.divers),
     ]
     return screen.picture(planes)
 
 
-def _empty(kind: type[Any]) -> Any:
-    """A function that makes slots of a kind, all of them free."""
+def _empty(kind: type[Any], slots: int) -> Any:
+    """Slots of a kind, all of them free."""
     flags = {"alive", "right"}
-    return lambda slots: kind(*(jnp.zeros(slots, bool if name in flags else jnp.int32) for name in kind._fields))
+    return kind(*(jnp.zeros(slots, bool if name in flags else jnp.int32) for name in kind._fields))
 
 
 def _enter(slots: Any, newcomer: Any, when: Array) -> Any:
