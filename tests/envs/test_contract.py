@@ -77,6 +77,8 @@ def test_there_is_one_agent_and_it_walks_one_cell_at_most(name):
     env, episodes = world(name), random_play(name)
     planes = episodes.after[..., env.agent_channel]
     assert (planes.sum(axis=(-2, -1)) == 1).all()
+    if name == "minatar-freeway":
+        return  # The chicken is sent back to the start by cars, and when it has crossed the road.
     walks = np.abs(np.diff(np.argwhere(planes)[:, 2:].reshape(*planes.shape[:2], 2), axis=1)).sum(-1)
     assert set(walks.ravel().tolist()) == {0, 1}
 

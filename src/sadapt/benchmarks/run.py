@@ -20,8 +20,20 @@ def rows(parts: tuple[str, ...] = PARTS, *, seconds: float = 3.0) -> Iterator[Ro
         for name, target in worlds.TARGETS.items():
             rate = worlds.steps_per_second(name, seconds=seconds)
             yield _row(f"{name}, 256 worlds, random play", rate, "steps/s", target, "target")
+        yield from _arcade(seconds)
     if "learners" in parts:
         yield from _learners(seconds)
+
+
+def _arcade(seconds: float) -> Iterator[Row]:
+    from sadapt.benchmarks import minatar, worlds
+
+    for name, target in worlds.ARCADE_TARGETS.items():
+        what, rate = f"{name}, 64 worlds, random play", worlds.steps_per_second(name, 64, seconds=seconds)
+        yield _row(what, rate, "steps/s", target, "target")
+        if find_spec("minatar") is not None:
+            game = name.removeprefix("minatar-").replace("-", "_")
+            yield _row(what, rate, "steps/s", minatar.steps_per_second(game, seconds=seconds), "minatar, one world")
 
 
 def _learners(seconds: float) -> Iterator[Row]:

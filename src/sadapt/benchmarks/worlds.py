@@ -20,6 +20,15 @@ TARGETS = {
 }
 """Steps per second that a world should make at least, 256 at once on one core."""
 
+ARCADE_TARGETS = {
+    "minatar-asterix": 200_000,
+    "minatar-breakout": 200_000,
+    "minatar-freeway": 200_000,
+    "minatar-seaquest": 50_000,
+    "minatar-space-invaders": 200_000,
+}
+"""The same, 64 at once."""
+
 
 def steps_per_second(name: str, num_envs: int = 256, *, steps: int = 16, seconds: float = 3.0) -> float:
     """Under random play, with every observation built and kept entry by entry."""

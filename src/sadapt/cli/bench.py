@@ -10,7 +10,7 @@ from tyro.conf import arg
 
 from sadapt.cli.common import Flag, progress
 
-EXPECTED = 20
+EXPECTED = 30
 """Rows of the whole table, about."""
 
 

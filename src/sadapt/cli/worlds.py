@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,7 +41,7 @@ class ListCommand:
                 Column("size", "size", lambda size: "x".join(map(str, size)), right=True),
                 Column("horizon", "horizon", right=True),
                 Column("actions", "actions", lambda names: str(len(names)), right=True, spare=True),
-                Column("channels", "channels", ", ".join, spare=True),
+                Column("channels", "channels", _shortened, spare=True),
                 Column("about", "about", folds=True),
             ],
         )
@@ -124,6 +124,11 @@ class FilmCommand:
         env = registry.make(self.env, layout=self.layout)
         frames = _frames(env, _policy(env, self.policy), seed=self.seed, steps=self.steps or env.horizon)
         print(save(frames, self.out or Path(f"{self.env}-{self.policy}.gif"), fps=self.fps))
+
+
+def _shortened(names: Sequence[str], most: int = 4) -> str:
+    """Names in a row; of more than `most`, the first two and how many more there are."""
+    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:2])} and {len(names) - 2} more"
 
 
 def _facts(env: Env) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sadapt.envs.base import Env
 from sadapt.envs.butterflies import butterflies
 from sadapt.envs.layout import Layout, load, packaged, parse
 from sadapt.envs.maze import maze
+from sadapt.envs.minatar import minatar
 from sadapt.envs.tetris import tetris
 from sadapt.errors import UserError, nearest
 
@@ -33,6 +34,11 @@ REGISTRY: dict[str, Entry] = {
     "butterflies-low": Entry(butterflies, 500, "butterflies"),
     "butterflies-very-low": Entry(butterflies, 500, "butterflies"),
     "tetris": Entry(tetris, 200),
+    "minatar-asterix": Entry(minatar, 500),
+    "minatar-breakout": Entry(minatar, 500),
+    "minatar-freeway": Entry(minatar, 500),
+    "minatar-seaquest": Entry(minatar, 500),
+    "minatar-space-invaders": Entry(minatar, 500),
 }
 
 

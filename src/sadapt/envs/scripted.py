@@ -6,7 +6,7 @@ channels that the marginal sees.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -86,6 +86,16 @@ def tetris(place: Place, actions: int = 12) -> dict[str, Policy]:
         return _cheapest(key, jnp.where(lost, jnp.inf, jnp.tensordot(boards.astype(theta.dtype), mostly_full, 2)))
 
     return {"tidy": tidy, "messy": messy}
+
+
+def arcade(actions: Sequence[str]) -> dict[str, Policy]:
+    """Each holds one direction for ever: `still` none, the others as they are called, as far as the game has them."""
+    held = {name: _always(actions.index(name)) for name in ("left", "up") if name in actions}
+    return {"still": _still, **held}
+
+
+def _always(action: int) -> Policy:
+    return lambda key, world, theta: jnp.full((), action, jnp.int32)
 
 
 def _still(key: Array, world: State, theta: Array) -> Array:

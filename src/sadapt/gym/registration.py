@@ -26,6 +26,11 @@ WORLDS = (
     Row("sadapt/ButterfliesLow-v0", "butterflies-low", 500),
     Row("sadapt/ButterfliesVeryLow-v0", "butterflies-very-low", 500),
     Row("sadapt/Tetris-v0", "tetris", 200),
+    Row("sadapt/MinAtarAsterix-v0", "minatar-asterix", 500),
+    Row("sadapt/MinAtarBreakout-v0", "minatar-breakout", 500),
+    Row("sadapt/MinAtarFreeway-v0", "minatar-freeway", 500),
+    Row("sadapt/MinAtarSeaquest-v0", "minatar-seaquest", 500),
+    Row("sadapt/MinAtarSpaceInvaders-v0", "minatar-space-invaders", 500),
 )
 
 

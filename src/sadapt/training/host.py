@@ -55,7 +55,7 @@ def start(prog: Program, worlds: HostWorlds, key: Array, h_random: float) -> Tra
 
 def stepping(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainState]:
     """One step of all worlds, `state -> state`; the state given is consumed."""
-    act, observe = jax.jit(prog.act), jax.jit(prog.observe, donate_argnums=0)
+    act, observe = (jax.jit(f, donate_argnums=0) for f in (prog.act, prog.observe))
 
     def step(state: TrainState) -> TrainState:
         state, actions = act(state)
@@ -71,7 +71,8 @@ def stepping(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainS
 def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainState]:
     """A run's next chunk, `state -> state`; the state given is consumed."""
     learner = prog.learner
-    step, refresh, update = stepping(prog, worlds), jax.jit(prog.refresh), jax.jit(prog.update, donate_argnums=0)
+    step = stepping(prog, worlds)
+    refresh, update = (jax.jit(f, donate_argnums=0) for f in (prog.refresh, prog.update))
     turns = learner.chunk_steps // (prog.settings.num_envs * learner.steps_per_update)
 
     def advance(state: TrainState) -> TrainState:
