@@ -15,11 +15,13 @@ import optax
 
 from sadapt.benchmarks.timing import Call, best_of, best_seconds
 from sadapt.envs import make
+from sadapt.envs.base import HostEnv
 from sadapt.runs.checkpoint import Shelf
-from sadapt.training import compiled
+from sadapt.training import compiled, host
 from sadapt.training.presets import preset
 from sadapt.training.program import Program, TrainState, program
 from sadapt.training.settings import Settings
+from sadapt.training.world import world
 
 Array = jax.Array
 PQN_TARGETS = {"maze-small": 10_000, "tetris": 30_000, "butterflies-large": 6_000, "maze-large": 6_000}
@@ -132,6 +134,19 @@ def dqn_rates(*buffer_sizes: int, seconds: float) -> list[float]:
     """Environment steps per second of the paper's DQN on maze-small, with replays of these sizes."""
     every = [dqn_settings(buffer_size=size, learning_starts=1_000) for size in buffer_sizes]
     return training_rates(*every, seconds=seconds)
+
+
+def atari_rate(*, seconds: float) -> float:
+    """Environment steps per second of the paper's DQN on Atari Freeway, paid by the task, around ale-py's games."""
+    changes = {"buffer_size": 5_000, "learning_starts": 200, "target_network_frequency": 200}
+    settings = dataclasses.replace(dqn_settings("atari-freeway", **changes), objective="extrinsic")
+    prog = program(world(settings), settings)
+    assert isinstance(prog.env, HostEnv)
+    worlds = prog.env.open(1)
+    chunks = host.run(prog, worlds, host.start(prog, worlds, jax.random.key(0), 1.0))
+    taken = best_seconds(lambda: jax.block_until_ready(next(chunks)), seconds=seconds)
+    worlds.close()
+    return prog.learner.chunk_steps / taken
 
 
 def pqn_rate(name: str, *, seconds: float) -> float:

@@ -61,6 +61,10 @@ def _learners(seconds: float) -> Iterator[Row]:
         yield _row("dqn paper, maze-small", dqn, "steps/s", peer, f"stable-baselines3 dqn, {how}")
         yield _row("pqn fast, maze-small", pqn["maze-small"], "steps/s", peer, f"stable-baselines3 dqn, {how}")
 
+    if find_spec("ale_py") is not None and find_spec("cv2") is not None:
+        rate = learners.atari_rate(seconds=seconds)
+        yield _row("dqn paper, atari-freeway", rate, "steps/s", sb3.atari_steps_per_second(), "stable-baselines3 dqn")
+
 
 def _row(what: str, value: float, unit: str, reference: float, against: str) -> Row:
     return {"what": what, "value": value, "unit": unit, "against": against, "reference": reference,

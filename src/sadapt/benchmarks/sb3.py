@@ -90,3 +90,33 @@ def steps_per_second(*, fused: bool, steps: int = 3_000) -> float:
     begin = time.perf_counter()
     model.learn(steps, reset_num_timesteps=False)
     return steps / (time.perf_counter() - begin)
+
+
+def atari_steps_per_second(*, steps: int = 800) -> float:
+    """The same for Freeway on its screen: SB3's own preprocessing and convolutional network, paid by the task."""
+    import ale_py
+    from stable_baselines3.common.atari_wrappers import AtariWrapper
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
+
+    gymnasium.register_envs(ale_py)
+    torch.set_num_threads(1)
+
+    def game() -> gymnasium.Env[Any, Any]:
+        screen = gymnasium.make("ALE/Freeway-v5", frameskip=1, repeat_action_probability=0.0)
+        return AtariWrapper(screen, terminal_on_life_loss=False)
+
+    model = stable_baselines3.DQN(
+        "CnnPolicy",
+        VecFrameStack(DummyVecEnv([game]), 4),
+        learning_rate=1e-4,
+        buffer_size=5_000,
+        learning_starts=100,
+        batch_size=32,
+        train_freq=4,
+        target_update_interval=1_000,
+        seed=0,
+    )
+    model.learn(300)
+    begin = time.perf_counter()
+    model.learn(steps, reset_num_timesteps=False)
+    return steps / (time.perf_counter() - begin)

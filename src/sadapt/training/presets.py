@@ -62,7 +62,7 @@ def paper(env: str) -> Settings:
     arcade = env.startswith(("minatar-", "atari-"))
     learner = DQNSettings(exploration_fraction=0.5 if arcade else 0.1)
     if env.startswith("atari-"):
-        learner = replace(learner, learning_starts=80_000)
+        learner = replace(learner, learning_starts=80_000, snapshot_interval=8)
     return Settings(
         env=env,
         total_timesteps=10_000_000,

@@ -1,0 +1,150 @@
+"""Writes docs/worlds/NAME.md for every built-in world: facts and numbers from the program, rules from rules/.
+
+Run it from the project's root: `.venv/bin/python docs/build_worlds.py [NAME ...]`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+from PIL import Image
+
+from sadapt.envs import make, names
+from sadapt.envs.atari import atari_freeway
+from sadapt.envs.base import Env, Facts
+from sadapt.gym.registration import WORLDS
+from sadapt.motivation.probe import Report, probe
+
+HERE = Path(__file__).parent / "worlds"
+SOURCES = {
+    "maze": "Own layout; the world after the paper's maze.",
+    "butterflies": "Own layout; the world after the paper's butterflies.",
+    "tetris": "After SMiRL's small Tetris (Berseth et al., 2021).",
+    "minatar": "After MinAtar (Young and Tian, 2019), written anew; [what all five games share](minatar.md).",
+    "atari": "ale-py (Bellemare et al., 2013).",
+}
+TEMPLATE = """\
+# `{name}`
+
+![{name}]({name}.png)
+
+{about}.
+
+## Rules
+
+{rules}
+
+## Facts
+
+| | |
+|---|---|
+| observation | `{dtype}{shape}`{stack} |
+| channels | {channels} |
+| actions | {actions} |
+| horizon | {horizon} steps |
+| an early end | {on_death} |
+| the marginal sees | {seen} |
+| from Gymnasium | {gym} |
+| source | {source} |
+
+## How far can its entropy be pushed?
+
+{numbers}
+"""
+ENDS = {
+    "end": "ends the episode",
+    "soft": "restarts the world, the episode goes on (`soft`)",
+    "shock": "restarts the world and is seen as a random observation (`shock`)",
+}
+
+
+def table(report: Report) -> str:
+    """What `sadapt probe` prints, as Markdown."""
+    lines = ["| policy | final entropy, nats | return |", "|---|---|---|"]
+    lines += [
+        f"| {row.name} | {row.entropy:.2f} ± {row.entropy_std:.2f} | {row.task_return:.2f} |"
+        for row in sorted(report.rows, key=lambda row: row.entropy)
+    ]
+    verdict = {"s-max": "S-Max", "s-min": "S-Min", "neither": "Neither arm"}[report.favours]
+    feedback = f"{report.feedback_low:.3g} down, {report.feedback_high:.3g} up"
+    return (
+        f"`sadapt probe {report.env}`, {report.episodes} episodes a policy, seed 0:\n\n"
+        + "\n".join(lines)
+        + f"\n\nFeedback |(H - H_random) / H_random| of these policies: {feedback}. {verdict} has more room."
+    )
+
+
+def picture(env: Env, steps: int = 30) -> np.ndarray:
+    """The world after some random steps."""
+    key_reset, key_play = jax.random.split(jax.random.key(1))
+    state, _ = env.reset(key_reset)
+    advance = jax.jit(env.step)
+    for key in jax.random.split(key_play, steps):
+        key_act, key_step = jax.random.split(key)
+        after, step = advance(key_step, state, jax.random.randint(key_act, (), 0, env.num_actions))
+        if step.terminated:
+            break
+        state = after
+    return env.render(state)
+
+
+def screen() -> np.ndarray:
+    """Atari's first screen after some steps up."""
+    worlds = atari_freeway().open(1)
+    worlds.restart(jax.random.key(0), np.ones(1, bool))
+    for _ in range(20):
+        worlds.step(jax.random.key(0), np.ones(1, np.int64))
+    image = worlds.render()
+    worlds.close()
+    return image
+
+
+def rules_of(name: str) -> str:
+    """The world's own rules, or its family's."""
+    own = HERE / "rules" / f"{name}.md"
+    return (own if own.exists() else HERE / "rules" / f"{name.split('-')[0]}.md").read_text(encoding="utf-8").strip()
+
+
+def page(env: Facts, numbers: str) -> str:
+    """One page."""
+    ids = {row.name: row.id for row in WORLDS}
+    seen = ", ".join(env.channels[index] for index in env.marginal_channels)
+    return TEMPLATE.format(
+        name=env.name,
+        about=env.about[0].upper() + env.about[1:],
+        rules=rules_of(env.name),
+        dtype=np.dtype(env.obs_dtype).name,
+        shape=list(env.obs_shape),
+        stack=f", {env.stack} at a time for the policy" if env.stack > 1 else "",
+        channels=", ".join(env.channels),
+        actions=", ".join(env.actions),
+        horizon=env.horizon,
+        on_death=ENDS[env.on_death],
+        seen=seen if env.eye is None else f"{seen}, averaged to {env.eye.shape[0]} x {env.eye.shape[1]}",
+        gym=f'`gym.make("{ids[env.name]}")`' if env.name in ids else "as in ale-py",
+        source=SOURCES[env.name.split("-")[0]],
+        numbers=numbers,
+    )
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or [*names(), "atari-freeway"]
+    for name in wanted:
+        if name == "atari-freeway":
+            env, image = atari_freeway(), screen()
+            numbers = (
+                "`sadapt probe` needs a world written in JAX; a random agent's entropy is measured before training."
+            )
+        else:
+            env = make(name)
+            image, numbers = picture(env), table(probe(env))
+        Image.fromarray(image).save(HERE / f"{name}.png", optimize=True)
+        (HERE / f"{name}.md").write_text(page(env, numbers), encoding="utf-8")
+        print(HERE / f"{name}.md")
+
+
+if __name__ == "__main__":
+    main()
