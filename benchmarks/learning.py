@@ -34,8 +34,8 @@ class Task(NamedTuple):
     steps: int | None = None
 
 
-RANDOM_CATCH, RANDOM_DEATHS = 16.5, 23.0
-"""The random agent's mean return in butterflies-large and deaths in tetris (`sadapt probe`)."""
+RANDOM_CATCH, RANDOM_DEATHS, RANDOM_PER_LIFE = 16.5, 23.0, 0.5
+"""The random agent's mean return in butterflies-large, deaths in tetris, return of a life in Breakout (`sadapt probe`)."""
 
 TASKS = {
     "tetris-s-min": Task("tetris", "s-min", 3, "deaths", lambda x, _: x < 2, "under 2 deaths per 200 steps"),
@@ -51,11 +51,19 @@ TASKS = {
         "butterflies-large", "s-min", 10, "return", lambda x, _: x >= 2 * RANDOM_CATCH, "twice Random's catch"
     ),
     "maze-large-s-max": Task("maze-large", "s-max", 15, "return", lambda x, _: x >= 0.8, "goal in 80 % of episodes"),
+    "minatar-breakout-extrinsic": Task(
+        "minatar-breakout", "extrinsic", 10, "per_life", lambda x, _: x >= 5 * RANDOM_PER_LIFE, "five times Random's"
+    ),
     "tetris-s-min-dqn": Task(
         "tetris", "s-min", 30, "deaths", lambda x, _: x < RANDOM_DEATHS / 2, "deaths under half of Random's",
         preset="paper", steps=500_000,
     ),
 }  # fmt: skip
+
+
+def per_life(row: Row) -> float | None:
+    """Mean return of a life in worlds where an episode has several."""
+    return None if row["return"] is None else row["return"] / max(row["deaths"] or 0.0, 1.0)
 
 
 def run(task: Task, seed: int, steps: int | None) -> dict[str, object]:
@@ -69,6 +77,7 @@ def run(task: Task, seed: int, steps: int | None) -> dict[str, object]:
 
     def on_row(row: Row) -> None:
         nonlocal first
+        row = {**row, "per_life": per_life(row)}
         rows.append(row)
         value = row[task.column]
         if first is None and value is not None and task.holds(value, row):

@@ -337,7 +337,7 @@ def _defaults(argv: list[str]) -> tuple[Settings, Literal["fast", "paper"]]:
         known, words = first.parse_known_args(argv)
     except argparse.ArgumentError as error:
         raise UserError(str(error)) from error
-    named = (word for word in words if word in registry.REGISTRY or word.startswith("gym:"))
+    named = (word for word in words if word in registry.REGISTRY or word.startswith(registry.OUTSIDE))
     env = next(named, words[0] if words and not words[0].startswith("-") else "")
     for option, given, valid in (("preset", known.preset, PRESETS), ("learner", known.learner, LEARNERS)):
         if given is not None and given not in valid:

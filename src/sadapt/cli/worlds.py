@@ -13,7 +13,7 @@ from sadapt.errors import UserError, nearest
 if TYPE_CHECKING:
     import numpy as np
 
-    from sadapt.envs.base import Env, Policy
+    from sadapt.envs.base import Env, Facts, Policy
     from sadapt.motivation.probe import Report
 
 GREY = "#7A7A7A"
@@ -29,9 +29,10 @@ class ListCommand:
 
     def run(self) -> None:
         from sadapt.envs import registry
+        from sadapt.envs.atari import atari_freeway
         from sadapt.tables import Column, show, show_json
 
-        records = [_facts(registry.make(name)) for name in registry.names()]
+        records = [_facts(env) for env in (*map(registry.make, registry.names()), atari_freeway())]
         if self.json:
             return show_json(records)
         return show(
@@ -131,7 +132,7 @@ def _shortened(names: Sequence[str], most: int = 4) -> str:
     return ", ".join(names) if len(names) <= most else f"{', '.join(names[:2])} and {len(names) - 2} more"
 
 
-def _facts(env: Env) -> dict[str, Any]:
+def _facts(env: Facts) -> dict[str, Any]:
     """What `sadapt list` tells about a world."""
     return {
         "name": env.name,
@@ -140,7 +141,7 @@ def _facts(env: Env) -> dict[str, Any]:
         "actions": env.actions,
         "channels": env.channels,
         "seen_by_marginal": [env.channels[channel] for channel in env.marginal_channels],
-        "policies": ["random", *env.scripted],
+        "policies": ["random", *getattr(env, "scripted", {})],
         "about": env.about,
     }
 

@@ -42,6 +42,10 @@ REGISTRY: dict[str, Entry] = {
 }
 
 
+OUTSIDE = ("gym:", "atari-freeway")
+"""How the names of worlds begin that are not written in JAX."""
+
+
 def names() -> tuple[str, ...]:
     """The names that `make` knows."""
     return tuple(REGISTRY)
@@ -49,8 +53,10 @@ def names() -> tuple[str, ...]:
 
 def make(name: str, layout: str | Path | None = None, *, layout_text: str | None = None) -> Env:
     """The world called `name`, on its own map or on the user's, from a file or as text."""
+    if name.startswith(OUTSIDE):
+        raise UserError(f"{name!r} is not written in JAX: it can be trained in (`sadapt train {name}`), but not probed")
     if name not in REGISTRY:
-        raise UserError(f"unknown world {name!r}: {nearest(name, REGISTRY)}")
+        raise UserError(f"unknown world {name!r}: {nearest(name, [*REGISTRY, 'atari-freeway'])}")
     entry = REGISTRY[name]
     if entry.kind is None:
         if layout is not None:
