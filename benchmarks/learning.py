@@ -35,7 +35,7 @@ class Task(NamedTuple):
 
 
 RANDOM_CATCH, RANDOM_DEATHS, RANDOM_PER_LIFE = 16.5, 23.0, 0.5
-"""The random agent's mean return in butterflies-large, deaths in tetris, return of a life in Breakout (`sadapt probe`)."""
+"""The random agent's return in butterflies-large, deaths in tetris, return of a life in Breakout (`sadapt probe`)."""
 
 TASKS = {
     "tetris-s-min": Task("tetris", "s-min", 3, "deaths", lambda x, _: x < 2, "under 2 deaths per 200 steps"),

@@ -13,6 +13,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 import hypothesis
 import jax
+import pytest
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -20,3 +21,13 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=25)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile("quick")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def shared_programs(tmp_path_factory, worker_id):
+    """Compiled programs are kept for the session and shared by its processes: most tests run what others ran."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "programs"
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    return folder

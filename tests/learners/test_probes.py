@@ -1,6 +1,6 @@
 """Probe worlds of rising difficulty: both learners must reach the values that can be computed by hand.
 
-The three simplest are implied by the others and run with the slow tests.
+The three simplest are implied by the others and run with the slow tests, as do two of DQN's.
 """
 
 from __future__ import annotations
@@ -122,6 +122,7 @@ def check(learned, expected, atol):
 
 
 every_learner = pytest.mark.parametrize("learner", ["dqn", "pqn"])
+dqn_when_slow = pytest.mark.parametrize("learner", [pytest.param("dqn", marks=pytest.mark.slow), "pqn"])
 
 
 @pytest.mark.slow
@@ -138,7 +139,7 @@ def test_reward_depends_on_the_observation(learner):
     check(values(env, learner, [((0, 0, 1), 0, 0), ((1, 0, 1), 0, 0)]), [[-1, -1], [1, 1]], atol=0.1)
 
 
-@every_learner
+@dqn_when_slow
 def test_two_step_credit(learner):
     """Reward 1 for the second step, whatever is done: gamma at first, 1 then."""
     env = world(lambda t, obs, action: (t.astype(jnp.float32), [0, 1, 1]), horizon=2)
@@ -153,7 +154,7 @@ def test_action_matters(learner):
     check(values(env, learner, [((0, 0, 1), 0, 0)]), [[-1, 1]], atol=0.1)
 
 
-@every_learner
+@dqn_when_slow
 def test_action_and_observation_matter(learner):
     env = world(
         lambda t, obs, action: (jnp.where(action == obs[0, 0, 0].astype(action.dtype), 1.0, -1.0), None), first=coin

@@ -26,17 +26,6 @@ SIZES = {
 }
 
 
-@pytest.fixture(autouse=True, scope="session")
-def shared_programs(tmp_path_factory):
-    """Compiled programs are kept for the session, so that the same run a second time starts at once."""
-    before = jax.config.jax_compilation_cache_dir, jax.config.jax_persistent_cache_min_compile_time_secs
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("programs")))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    yield
-    jax.config.update("jax_compilation_cache_dir", before[0])
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", before[1])
-
-
 @contextmanager
 def promotion():
     """optax does not hold under strict promotion."""

@@ -22,9 +22,9 @@ from sadapt.training.metrics import CLOCK
 KILLS = int(os.environ.get("SADAPT_KILLS", "3"))
 COMMON = "--horizon 20 --random-episodes 4 --hidden 16 --seed 3 --log-interval 2000 --checkpoint-interval 0.05 --quiet"
 LEARNERS = {
-    "pqn": "--num-envs 8 --num-steps 8 --minibatch-size 32 --total-timesteps 320000",
-    "dqn": "--learner dqn --network plain --num-envs 2 --batch-size 8 --buffer-size 100000 --learning-starts 1000 "
-    "--total-timesteps 24000",
+    "pqn": "--num-envs 8 --num-steps 8 --minibatch-size 32 --total-timesteps 160000",
+    "dqn": "--learner dqn --network plain --num-envs 2 --batch-size 8 --buffer-size 60000 --learning-starts 1000 "
+    "--total-timesteps 10000",
 }
 PATIENCE = 240
 
@@ -82,8 +82,8 @@ def final_state(folder: RunFolder) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_killed_and_resumed_equals_undisturbed(tmp_path, learner):
-    chance, cache = random.Random(learner), tmp_path / "programs"
+def test_killed_and_resumed_equals_undisturbed(tmp_path, shared_programs, learner):
+    chance, cache = random.Random(learner), shared_programs
     alone, killed = RunFolder(tmp_path / "alone"), RunFolder(tmp_path / "killed")
     words = ["train", "tetris", *COMMON.split(), *LEARNERS[learner].split(), "--out"]
     end_of(start([*words, str(alone)], cache))

@@ -83,11 +83,11 @@ def test_tensorboard_has_cleanrls_names(finished):
         assert name in text
 
 
-@pytest.mark.parametrize("learner", ["pqn", "dqn"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("learner", "number"),
+    [("pqn", signal.SIGINT), ("pqn", signal.SIGTERM), pytest.param("dqn", signal.SIGINT, marks=pytest.mark.slow)],
+)
 def test_stopped_and_resumed_is_as_if_left_alone(tmp_path, learner, number):
-    if learner == "dqn" and number == signal.SIGTERM:
-        pytest.skip("the signal makes no difference to a learner")
     settings = small(learner)
     alone = api.train(settings, out=tmp_path / "alone", options=QUIET)
     with pytest.raises(Stop, match="resume") as stop:

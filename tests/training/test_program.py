@@ -135,12 +135,6 @@ def test_rows_have_every_column_and_leave_blanks_empty():
     assert rows[-1]["rows"] is not None
 
 
-def test_a_loss_that_is_not_a_number_stops_the_run():
-    broken = dataclasses.replace(LEARNERS["pqn"], learning_rate=float("nan"))
-    with pytest.raises(loop.Diverged, match=r"step .* --learning-rate"):
-        loop.train(tiny("pqn", learner=broken, total_timesteps=60_000))
-
-
 def test_the_replays_plan_is_told_and_kept_within_memory(caplog):
     prog = program(make("tetris"), tiny("dqn"))
     with caplog.at_level("INFO"):

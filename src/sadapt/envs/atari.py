@@ -38,7 +38,7 @@ def atari_freeway(*, name: str = "atari-freeway", frame_size: int = 21) -> HostE
         high=255.0,
         stack=STACK,
         eye=Eye(look, (frame_size, frame_size, 1)),
-        about="cross ten lanes of traffic, on the Atari 2600",
+        about="cross ten lanes of traffic, on Atari",
         open=lambda num_envs: AtariWorlds("freeway", num_envs),
     )
 

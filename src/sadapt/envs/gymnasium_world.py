@@ -198,10 +198,12 @@ def _spec(env_id: str) -> Any:
     try:
         return gym.spec(env_id)
     except gym.error.Error as error:
-        hint = nearest(env_id, gym.registry) if env_id else "name one, for example gym:CartPole-v1"
+        hint = nearest(env_id, gym.registry)
         if hint.startswith("choose"):
-            hint = "is the module that registers it imported? --import MODULE does it"
-        raise UserError(f"unknown Gymnasium world {env_id!r}: {hint}") from error
+            hint = "name one, for example gym:CartPole-v1"
+        raise UserError(
+            f"unknown Gymnasium world {env_id!r}: {hint} A world of your own needs --import MODULE, which registers it"
+        ) from error
 
 
 def _part(name: str, space: spaces.Space, obs_key: str | None) -> spaces.Space:
