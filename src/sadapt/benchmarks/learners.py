@@ -24,7 +24,14 @@ from sadapt.training.settings import Settings
 from sadapt.training.world import world
 
 Array = jax.Array
-PQN_TARGETS = {"maze-small": 10_000, "tetris": 30_000, "butterflies-large": 6_000, "maze-large": 6_000}
+PQN_TARGETS = {
+    "maze-small": 10_000,
+    "tetris": 30_000,
+    "butterflies-large": 6_000,
+    "maze-large": 6_000,
+    "minatar-freeway": 8_000,
+    "minatar-breakout": 8_000,
+}
 REFERENCE_GFLOPS = 70.0
 """Matrix-product rate of the core that the targets were written for."""
 UPDATES = 50

@@ -40,6 +40,11 @@ def curious(name: str) -> float:
     return 2.0 if name == "maze-large" or name.startswith("minatar-") else math.sqrt(2)
 
 
+def patience(name: str) -> int:
+    """Episodes of random play that estimate H_rand: fewer of Atari's, which take 2,000 steps each."""
+    return 20 if name.startswith("atari-") else 100
+
+
 def preset(env: str, name: str = "fast") -> Settings:
     """Settings of preset `name` for the world `env`."""
     if name not in PRESETS:
@@ -67,7 +72,7 @@ def paper(env: str) -> Settings:
         env=env,
         total_timesteps=10_000_000,
         num_envs=1,
-        motivation=MotivationSettings(ucb_c=curious(env)),
+        motivation=MotivationSettings(ucb_c=curious(env), random_episodes=patience(env)),
         learner=learner,
     )
 
@@ -78,6 +83,8 @@ def fast(env: str) -> Settings:
         env=env,
         total_timesteps=by_prefix(FAST_STEPS, env),
         num_envs=WORLDS_OUTSIDE if env.startswith(("gym:", "atari-")) else 64,
-        motivation=MotivationSettings(ucb_c=curious(env), baseline="time", reward_clip=5.0),
+        motivation=MotivationSettings(
+            ucb_c=curious(env), baseline="time", reward_clip=5.0, random_episodes=patience(env)
+        ),
         learner=PQNSettings(),
     )
