@@ -33,7 +33,7 @@ def driver(prog: Program, seeds: Sequence[int] | None = None) -> Driver:
     """The driver that the program's world needs; several `seeds` are trained at once, where the world allows."""
     if isinstance(prog.env, HostEnv):
         if seeds is not None and len(seeds) > 1:
-            raise UserError(f"{prog.env.name} is not written in JAX, so --num-seeds means nothing to it: one run a seed")
+            raise UserError(f"{prog.env.name} is not written in JAX, so --num-seeds means nothing to it: a run a seed")
         return _outside(prog, prog.env)
     if seeds is None or len(seeds) == 1:
         return Driver(
