@@ -54,15 +54,15 @@ distclean: clean ## clean, and remove .venv too
 	        "Name another one, for example: make PYTHON=python3.12 demo" >&2; exit 1; }
 	@echo "setting up .venv (a minute or two, the first time)"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) install --editable .
+	@$(PIP) install --no-compile --editable .
 	@touch $@
 
 .venv/.ready-test: .venv/.ready
 	@echo "adding the test tools to .venv"
-	@$(PIP) install --editable ".[test]"
+	@$(PIP) install --no-compile --editable ".[test]"
 	@touch $@
 
 .venv/.ready-bench: .venv/.ready
 	@echo "adding Stable-Baselines3 to .venv"
-	@$(PIP) install --editable ".[bench]"
+	@$(PIP) install --no-compile --editable ".[bench]"
 	@touch $@

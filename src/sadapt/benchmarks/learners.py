@@ -137,23 +137,27 @@ def _positions(prog: Program, path: str) -> int:
     return (height - 2) * (width - 2) if "conv_0" in path else 1
 
 
+def dqn_training(*, steps: int) -> Call:
+    """Trains the paper's DQN on maze-small `steps` steps a call, with a replay of a million."""
+    prog = program(make("maze-small"), dqn_settings(learning_starts=1_000, target_network_frequency=steps))
+    return _training_chunks(prog).__next__
+
+
 def dqn_rates(*buffer_sizes: int, seconds: float) -> list[float]:
     """Environment steps per second of the paper's DQN on maze-small, with replays of these sizes."""
     every = [dqn_settings(buffer_size=size, learning_starts=1_000) for size in buffer_sizes]
     return training_rates(*every, seconds=seconds)
 
 
-def atari_rate(*, seconds: float) -> float:
-    """Environment steps per second of the paper's DQN on Atari Freeway, paid by the task, around ale-py's games."""
-    changes = {"buffer_size": 5_000, "learning_starts": 200, "target_network_frequency": 200}
+def atari_training(*, steps: int) -> Call:
+    """Trains the paper's DQN on Atari Freeway `steps` steps a call, paid by the task, around ale-py's games."""
+    changes = {"buffer_size": 5_000, "learning_starts": 200, "target_network_frequency": steps}
     settings = dataclasses.replace(dqn_settings("atari-freeway", **changes), objective="extrinsic")
     prog = program(world(settings), settings)
     assert isinstance(prog.env, HostEnv)
     worlds = prog.env.open(1)
     chunks = host.run(prog, worlds, host.start(prog, worlds, jax.random.key(0), 1.0))
-    taken = best_seconds(lambda: jax.block_until_ready(next(chunks)), seconds=seconds)
-    worlds.close()
-    return prog.learner.chunk_steps / taken
+    return lambda: jax.block_until_ready(next(chunks))
 
 
 def pqn_rate(name: str, *, seconds: float) -> float:

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
+from sadapt.benchmarks.timing import best_of
+
 Row = dict[str, Any]
 PARTS = ("worlds", "learners")
+STEPS, ATARI_STEPS = 1_000, 200
+"""Steps in a timed call where we are compared with a peer."""
 
 
 def rows(parts: tuple[str, ...] = PARTS, *, seconds: float = 3.0) -> Iterator[Row]:
@@ -56,14 +60,15 @@ def _learners(seconds: float) -> Iterator[Row]:
         return
     from sadapt.benchmarks import sb3
 
-    for how, fused in (("as it comes", False), ("fused Adam", True)):
-        peer = sb3.steps_per_second(fused=fused)
-        yield _row("dqn paper, maze-small", dqn, "steps/s", peer, f"stable-baselines3 dqn, {how}")
+    peers = [sb3.training(fused=fused, steps=STEPS) for fused in (False, True)]
+    ours, *theirs = (STEPS / each for each in best_of(learners.dqn_training(steps=STEPS), *peers, seconds=2 * seconds))
+    for how, peer in zip(("as it comes", "fused Adam"), theirs, strict=True):
+        yield _row("dqn paper, maze-small", ours, "steps/s", peer, f"stable-baselines3 dqn, {how}")
         yield _row("pqn fast, maze-small", pqn["maze-small"], "steps/s", peer, f"stable-baselines3 dqn, {how}")
-
     if find_spec("ale_py") is not None and find_spec("cv2") is not None:
-        rate = learners.atari_rate(seconds=seconds)
-        yield _row("dqn paper, atari-freeway", rate, "steps/s", sb3.atari_steps_per_second(), "stable-baselines3 dqn")
+        both = learners.atari_training(steps=ATARI_STEPS), sb3.atari_training(steps=ATARI_STEPS)
+        ours, peer = (ATARI_STEPS / each for each in best_of(*both, seconds=seconds))
+        yield _row("dqn paper, atari-freeway", ours, "steps/s", peer, "stable-baselines3 dqn")
 
 
 def _row(what: str, value: float, unit: str, reference: float, against: str) -> Row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import gymnasium
@@ -11,6 +10,7 @@ import stable_baselines3
 import torch
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
+from sadapt.benchmarks.timing import Call
 from sadapt.motivation.marginals import bernoulli
 
 
@@ -64,8 +64,8 @@ class TwinEncoders(BaseFeaturesExtractor):
         return torch.relu(self._head(torch.cat([s, theta], dim=1)))
 
 
-def steps_per_second(*, fused: bool, steps: int = 3_000) -> float:
-    """Training steps per second, updates included, on one thread; `fused` uses PyTorch's fused Adam."""
+def training(*, fused: bool, steps: int) -> Call:
+    """Trains `steps` steps a call, updates included, on one thread; `fused` uses PyTorch's fused Adam."""
     torch.set_num_threads(1)
     model = stable_baselines3.DQN(
         "MlpPolicy",
@@ -87,12 +87,10 @@ def steps_per_second(*, fused: bool, steps: int = 3_000) -> float:
         seed=0,
     )
     model.learn(1_500)
-    begin = time.perf_counter()
-    model.learn(steps, reset_num_timesteps=False)
-    return steps / (time.perf_counter() - begin)
+    return lambda: model.learn(steps, reset_num_timesteps=False)
 
 
-def atari_steps_per_second(*, steps: int = 800) -> float:
+def atari_training(*, steps: int) -> Call:
     """The same for Freeway on its screen: SB3's own preprocessing and convolutional network, paid by the task."""
     import ale_py
     from stable_baselines3.common.atari_wrappers import AtariWrapper
@@ -117,6 +115,4 @@ def atari_steps_per_second(*, steps: int = 800) -> float:
         seed=0,
     )
     model.learn(300)
-    begin = time.perf_counter()
-    model.learn(steps, reset_num_timesteps=False)
-    return steps / (time.perf_counter() - begin)
+    return lambda: model.learn(steps, reset_num_timesteps=False)
