@@ -81,9 +81,10 @@ def test_conv_size(size, kernel, stride, padding, left):
 
 @pytest.mark.parametrize("shape", [(5,), (4, 5), (2, 3, 5)])
 def test_dense_is_affine_over_the_last_axis(shape):
-    layer = random_layer(0, (5, 7))
+    layer = random_layer(0, (7, 5))
+    layer["bias"] = jnp.arange(7, dtype=jnp.float32)
     x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
-    expected = np.einsum("...i,io->...o", x, layer["weight"]) + np.asarray(layer["bias"])
+    expected = np.einsum("...i,oi->...o", x, layer["weight"]) + np.asarray(layer["bias"])
     np.testing.assert_allclose(dense(layer, jnp.asarray(x)), expected, atol=1e-5)
 
 
@@ -118,7 +119,7 @@ def test_a_fresh_layer_norm_gives_mean_zero_and_deviation_one_and_survives_a_con
 def test_torch_default_fills_plus_minus_one_over_root_fan_in(shape):
     layer = torch_default(jax.random.key(0), shape)
     bound = 1 / math.sqrt(math.prod(shape[:-1]))
-    assert layer["weight"].shape == shape
+    assert layer["weight"].shape == (shape[::-1] if len(shape) == 2 else shape)
     assert layer["bias"].shape == shape[-1:]
     for values in layer.values():
         values = np.asarray(values)
@@ -132,11 +133,12 @@ def test_torch_default_fills_plus_minus_one_over_root_fan_in(shape):
 @pytest.mark.parametrize(("shape", "gain"), [((30, 20), 1.0), ((20, 30), math.sqrt(2)), ((3, 3, 5, 16), 0.01)])
 def test_orthogonal_columns_or_rows_have_length_gain(shape, gain):
     layer = orthogonal(gain)(jax.random.key(0), shape)
-    matrix = np.asarray(layer["weight"], np.float64).reshape(-1, shape[-1])
+    weight = np.asarray(layer["weight"], np.float64)
+    assert weight.shape == (shape[::-1] if len(shape) == 2 else shape)
+    matrix = weight.T if len(shape) == 2 else weight.reshape(-1, shape[-1])
     product = matrix.T @ matrix if matrix.shape[0] >= matrix.shape[1] else matrix @ matrix.T
     np.testing.assert_allclose(product, gain**2 * np.eye(len(product)), atol=1e-5)
     np.testing.assert_array_equal(layer["bias"], np.zeros(shape[-1]))
-    assert layer["weight"].shape == shape
 
 
 @pytest.mark.parametrize("initialise", [torch_default, orthogonal()])

@@ -94,19 +94,18 @@ def multiplying(prog: Program, repeat: int, *, batch: int = 32) -> Call:
     def noise(path: str, columns: int) -> Array:
         return jax.random.uniform(jax.random.key(columns), (rows[path], columns))
 
-    inputs = {path: noise(path, weight[..., 0].size) for path, weight in _weights(params)}
-    gradients = {path: noise(path, weight.shape[-1]) for path, weight in _weights(params)}
+    inputs = {path: noise(path, _matrix(weight).shape[1]) for path, weight in _weights(params)}
+    gradients = {path: noise(path, _matrix(weight).shape[0]) for path, weight in _weights(params)}
 
     def once(carry: tuple[Any, Any, Array], _: None) -> tuple[tuple[Any, Any, Array], None]:
         params, optimiser, total = carry
         gradient = jax.tree.map(jnp.zeros_like, params)
         for (path, weight), (_same, other) in zip(_weights(params), _weights(target), strict=True):
-            matrix = weight.reshape(-1, weight.shape[-1])
             x, g = inputs[path] + total, gradients[path] + total
-            total += 1e-9 * (jnp.max(x @ matrix) + jnp.max((x + 1.0) @ other.reshape(matrix.shape)))
+            total += 1e-9 * (jnp.max(x @ _matrix(weight).T) + jnp.max((x + 1.0) @ _matrix(other).T))
             if path not in first:
-                total += 1e-9 * jnp.max(g @ matrix.T)
-            _set(gradient, path, (x.T @ g).reshape(weight.shape))
+                total += 1e-9 * jnp.max(g @ _matrix(weight))
+            _set(gradient, path, g.T @ x if weight.ndim == 2 else (x.T @ g).reshape(weight.shape))
         change, optimiser = adam.update(gradient, optimiser, params)
         return (optax.apply_updates(params, change), optimiser, total), None
 
@@ -116,6 +115,11 @@ def multiplying(prog: Program, repeat: int, *, batch: int = 32) -> Call:
 
     optimiser = adam.init(params)
     return lambda: jax.block_until_ready(updates(params, optimiser))
+
+
+def _matrix(weight: Array) -> Array:
+    """Weights as [outputs, inputs]."""
+    return weight if weight.ndim == 2 else weight.reshape(-1, weight.shape[-1]).T
 
 
 def _weights(params: Any) -> list[tuple[str, Array]]:
