@@ -1,6 +1,6 @@
 """Probe worlds of rising difficulty: both learners must reach the values that can be computed by hand.
 
-The three simplest are implied by the others and run with the slow tests, as do two of DQN's.
+The three simplest are implied by the others and run with the slow tests, as do all of DQN's.
 """
 
 from __future__ import annotations
@@ -162,7 +162,9 @@ def test_action_and_observation_matter(learner):
     check(values(env, learner, [((0, 0, 1), 0, 0), ((1, 0, 1), 0, 0)]), [[1, -1], [-1, 1]], atol=0.15)
 
 
-@pytest.mark.parametrize("learner", ["dqn", "pqn", pytest.param("dqn with all its options", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "learner", ["pqn", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dqn", "dqn with all its options"))]
+)
 def test_the_arm_flips_the_right_action(learner):
     """`right` turns one bit, which costs -log clip nats; `left` changes nothing."""
     env = world(lambda t, obs, action: (0.0, jnp.stack([action, jnp.zeros_like(action), jnp.ones_like(action)])))

@@ -15,6 +15,7 @@ from sadapt.errors import UserError
 from .conftest import QUIET, small
 
 
+@pytest.mark.slow
 def test_evaluation_of_a_random_agent_is_the_random_baseline(tmp_path):
     run = api.train(small(objective="random", total_timesteps=1_000), out=tmp_path / "run", options=QUIET)
     found = api.evaluate(run.path, episodes=70)
@@ -60,6 +61,7 @@ def test_a_file_that_is_no_policy(tmp_path):
         api.load(tmp_path / "a.safetensors")
 
 
+@pytest.mark.slow
 def test_a_film_shows_a_whole_episode_and_two_side_by_side(finished, tmp_path):
     single = api.watch(finished.path, tmp_path / "one.gif")
     double = api.watch(finished.path, tmp_path / "two.gif", compare=finished.path, steps=3)

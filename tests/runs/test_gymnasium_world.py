@@ -120,7 +120,8 @@ def test_a_run_in_a_users_own_world_stops_and_goes_on(tmp_path, capsys):
     assert film.stat().st_size > 500
 
 
-@pytest.mark.parametrize("learner", ["pqn", pytest.param("dqn", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", ["pqn", "dqn"])
 def test_a_stopped_run_goes_on_with_fresh_worlds(tmp_path, learner):
     sizes = {**SMALL, "total_timesteps": 3_000} if learner == "pqn" else {
         "num_envs": 1, "batch_size": 8, "buffer_size": 600, "learning_starts": 200, "target_network_frequency": 200,

@@ -85,7 +85,7 @@ def test_tensorboard_has_cleanrls_names(finished):
 
 @pytest.mark.parametrize(
     ("learner", "number"),
-    [("pqn", signal.SIGINT), ("pqn", signal.SIGTERM), pytest.param("dqn", signal.SIGINT, marks=pytest.mark.slow)],
+    [("pqn", signal.SIGTERM), pytest.param("dqn", signal.SIGINT, marks=pytest.mark.slow)],
 )
 def test_stopped_and_resumed_is_as_if_left_alone(tmp_path, learner, number):
     settings = small(learner)
@@ -256,6 +256,7 @@ def test_no_run_here(tmp_path):
         find(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_users_map_goes_with_the_run(tmp_path):
     layout = tmp_path / "mine.txt"
     layout.write_text("A...\n.##.\n...G\n")

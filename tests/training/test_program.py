@@ -56,6 +56,7 @@ def same(a, b, **tolerance) -> None:
             np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.slow
 @every_learner
 def test_host_driver_gives_the_compiled_drivers_numbers(learner):
     settings = tiny(learner)
