@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,12 @@ def wait_until(process: subprocess.Popen, seen) -> bool:
     return False
 
 
-def half_written(folder: RunFolder):
-    return lambda: any(folder.checkpoints.folder.glob(f"*{PARTIAL}"))
+def half_written(folder: RunFolder) -> bool:
+    """Whether a checkpoint is being written, or was when its process was killed."""
+    try:
+        return any(folder.checkpoints.folder.glob(f"*{PARTIAL}"))
+    except FileNotFoundError:  # the folder is being replaced
+        return False
 
 
 def some_time_after_the_start(folder: RunFolder, chance: random.Random):
@@ -91,7 +96,7 @@ def test_killed_and_resumed_equals_undisturbed(tmp_path, shared_programs, learne
     process = start([*words, str(killed)], cache)
     while kills < KILLS or not in_writing:
         writing = kills % 3 == 1 or (kills >= KILLS and not in_writing)
-        seen = half_written(killed) if writing else some_time_after_the_start(killed, chance)
+        seen = partial(half_written, killed) if writing else some_time_after_the_start(killed, chance)
         if not wait_until(process, seen):
             end_of(process)
             # It finished before it was hit: the next one begins from nothing.
@@ -100,7 +105,7 @@ def test_killed_and_resumed_equals_undisturbed(tmp_path, shared_programs, learne
         process.kill()
         process.communicate()
         kills += 1
-        in_writing += any(killed.checkpoints.folder.glob(f"*{PARTIAL}"))
+        in_writing += half_written(killed)
         process = start(["resume", str(killed), "--quiet"], cache)
     end_of(process)
     assert metrics(killed) == metrics(alone)
