@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sadapt.benchmarks.timing import one_core
+from sadapt.runs.cores import one_core
 
 one_core()
 

@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "training": LEARNING,
     "runs": LEARNING | {"training"},
     "report": STORED - {"learners", "training"} | {"tables"},
-    "experiments": STORED | {"tables"},
+    "experiments": STORED | {"tables", "report"},
     "benchmarks": STORED | {"tables"},
     "api": EVERYTHING,
     "cli": EVERYTHING | {"api"},

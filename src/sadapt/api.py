@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
-from sadapt.errors import UserError, nearest
 from sadapt.motivation.probe import probe
 from sadapt.report.curves import plot
 from sadapt.runs import session
@@ -16,7 +14,7 @@ from sadapt.runs.folder import RunFolder
 from sadapt.runs.session import Display, Options
 from sadapt.runs.watching import watch
 from sadapt.training.presets import chosen
-from sadapt.training.settings import Settings
+from sadapt.training.settings import Settings, changed
 
 __all__ = [
     "Agent",
@@ -35,14 +33,11 @@ __all__ = [
     "watch",
 ]
 
-PARTS = ("motivation", "network", "learner")
-
-
 def settings(env: str, *, preset: str = "fast", learner: str | None = None, **changes: Any) -> Settings:
     """A preset for a world, with any setting changed by its name: `settings("tetris", seed=3, learning_rate=1e-3)`."""
     found = chosen(env, preset, learner)
     for name, value in changes.items():
-        found = _changed(found, name, value)
+        found = changed(found, name, value)
     return found
 
 
@@ -64,7 +59,7 @@ def train(
     """
     wanted = env if isinstance(env, Settings) else settings(env, preset=preset, learner=learner)
     for name, value in changes.items():
-        wanted = _changed(wanted, name, value)
+        wanted = changed(wanted, name, value)
     return session.train(wanted, out, overwrite=overwrite, options=options, display=display)[0]
 
 
@@ -76,15 +71,3 @@ def resume(run: str | Path | RunFolder, *, options: Options | None = None, displ
 def export(run: str | Path | RunFolder | Agent, path: str | Path) -> Path:
     """Writes policy and settings into one safetensors file, as `sadapt export` does."""
     return (run if isinstance(run, Agent) else load(str(run))).save(path)
-
-
-def _changed(found: Settings, name: str, value: Any) -> Settings:
-    change: dict[str, Any] = {name: value}
-    if name in vars(found) and (name not in PARTS or dataclasses.is_dataclass(value)):
-        return dataclasses.replace(found, **change)
-    for part in PARTS:
-        if name in vars(getattr(found, part)):
-            inner: dict[str, Any] = {part: dataclasses.replace(getattr(found, part), **change)}
-            return dataclasses.replace(found, **inner)
-    valid = {*vars(found), *(key for part in PARTS for key in vars(getattr(found, part)))}
-    raise UserError(f"unknown setting {name!r}: {nearest(name, valid)}")

@@ -1,22 +1,13 @@
-"""One core, two warm-up calls, the best of several."""
+"""Two warm-up calls, the best of several."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import Any
 
 WARM_UPS = 2
 """Calls before the first timed one: the second may compile again."""
-
-
-def one_core() -> None:
-    """Keeps this process on one core; has to be called before JAX is imported, which sizes its thread pools then."""
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 Call = Callable[[], Any]

@@ -16,6 +16,7 @@ from sadapt import __version__
 from sadapt.cli.bench import BenchCommand
 from sadapt.cli.common import Command
 from sadapt.cli.runs import EvalCommand, ExportCommand, PlotCommand, ResumeCommand, TrainCommand, WatchCommand
+from sadapt.cli.study import ClaimsCommand, FiguresCommand, SweepCommand
 from sadapt.cli.worlds import FilmCommand, ListCommand, ProbeCommand
 from sadapt.errors import Stop, UserError, nearest
 
@@ -31,6 +32,9 @@ examples:
   sadapt watch runs/maze-small/...           film it
   sadapt plot runs/maze-small/...            draw its curves
   sadapt film tetris --out tetris.gif        film a random agent
+  sadapt sweep F2                            all runs of a figure of the paper, as many at once as there are cores
+  sadapt figures results                     draw the figures of the runs that are there
+  sadapt claims results                      which of the paper's claims they bear out
   sadapt bench                               how fast this machine is
   sadapt train --help                        every option of a command
   sadapt --version                           the version of this program"""
@@ -45,6 +49,9 @@ COMMANDS: dict[str, Callable[..., Command]] = {
     "watch": WatchCommand,
     "plot": PlotCommand,
     "export": ExportCommand,
+    "sweep": SweepCommand,
+    "figures": FiguresCommand,
+    "claims": ClaimsCommand,
     "bench": BenchCommand,
 }
 

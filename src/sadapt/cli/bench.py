@@ -26,7 +26,7 @@ class BenchCommand:
     """Print JSON instead of a table."""
 
     def run(self) -> None:
-        from sadapt.benchmarks.timing import one_core
+        from sadapt.runs.cores import one_core
 
         one_core()
         from sadapt.benchmarks.run import PARTS, rows

@@ -90,7 +90,7 @@ def _panel(settings: Settings) -> Iterator[Display]:
             ProgressBar(total=progress.total, completed=progress.step, width=30),
             f"{progress.step:,} of {progress.total:,} steps",
             f"{pace:,.0f} steps/s",
-            f"{_clock(time.monotonic() - began)} gone, {_clock(max(left, 0))} left",
+            f"{clock(time.monotonic() - began)} gone, {clock(max(left, 0))} left",
         )
         facts = Table.grid(padding=(0, 2))
         if progress.row is not None:
@@ -110,7 +110,7 @@ def _panel(settings: Settings) -> Iterator[Display]:
         yield show
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     whole = round(seconds)
     hours, minutes = whole // 3600, whole // 60 % 60
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"

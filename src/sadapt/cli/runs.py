@@ -144,7 +144,9 @@ class TrainCommand:
             session.prepare(settings)
             print(json.dumps({"settings": config.to_dict(settings)}, indent=2))
             return
-        options = session.Options(self.checkpoint_interval, self.tensorboard == "on", self.track)
+        options = session.Options(
+            checkpoint_interval=self.checkpoint_interval, tensorboard=self.tensorboard == "on", track=self.track
+        )
         with display(settings, quiet=self.quiet) as shown:
             folders = session.train(
                 settings,

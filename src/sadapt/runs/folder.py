@@ -24,6 +24,10 @@ except ImportError:  # not on Windows, where nothing keeps a second process away
     fcntl = None  # type: ignore[assignment]
 
 
+class Claimed(UserError):
+    """Another process is writing into the folder."""
+
+
 class RunFolder:
     """One run on disk; making this object touches nothing."""
 
@@ -77,7 +81,7 @@ class RunFolder:
                 except OSError as error:
                     file.seek(0)
                     owner = file.read().strip() or "unknown"
-                    raise UserError(
+                    raise Claimed(
                         f"{self} is being written by another process ({owner}): "
                         "wait for it, stop it, or use another --out"
                     ) from error

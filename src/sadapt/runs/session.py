@@ -24,7 +24,7 @@ from sadapt.training import loop
 from sadapt.training.driver import Driver, driver
 from sadapt.training.loop import Diverged
 from sadapt.training.memory import require_memory
-from sadapt.training.metrics import Row
+from sadapt.training.metrics import CLOCK, Row
 from sadapt.training.program import Program, TrainState, program
 from sadapt.training.settings import Settings
 from sadapt.training.world import world
@@ -40,6 +40,8 @@ class Options:
     """Seconds between checkpoints."""
     tensorboard: bool = True
     """Write TensorBoard events into the run's folder."""
+    clock: bool = True
+    """Write the pace into metrics.csv; without it, equal runs give equal files."""
     track: bool = False
     """Log to Weights & Biases (extra `wandb`; WANDB_MODE=offline keeps it here)."""
 
@@ -214,7 +216,7 @@ def _drive(
                 if turn.rows:
                     row = turn.rows[0]
                     for run, each in zip(runs, turn.rows, strict=True):
-                        run.table.append(each)
+                        run.table.append(each if options.clock else {**each, CLOCK: None})
                         for sink in run.sinks:
                             sink.add(each)
                     told("running", step)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, is_dataclass, replace
+from typing import Any, Literal
 
-from sadapt.errors import UserError
+from sadapt.errors import UserError, nearest
 from sadapt.learners.dqn import DQNSettings
 from sadapt.learners.pqn import PQNSettings
 
@@ -123,3 +123,19 @@ def require_possible(settings: Settings) -> None:
             raise UserError(f"{flag} must lie between 0 and 1; got {value:g}")
     if not 0 < settings.motivation.probability_clip < 0.5:
         raise UserError(f"--probability-clip must lie between 0 and 0.5; got {settings.motivation.probability_clip:g}")
+
+
+PARTS = ("motivation", "network", "learner")
+
+
+def changed(settings: Settings, name: str, value: Any) -> Settings:
+    """The same settings with one of them changed, wherever among the parts it lives."""
+    change: dict[str, Any] = {name: value}
+    if name in vars(settings) and (name not in PARTS or is_dataclass(value)):
+        return replace(settings, **change)
+    for part in PARTS:
+        if name in vars(getattr(settings, part)):
+            inner: dict[str, Any] = {part: replace(getattr(settings, part), **change)}
+            return replace(settings, **inner)
+    valid = {*vars(settings), *(key for part in PARTS for key in vars(getattr(settings, part)))}
+    raise UserError(f"unknown setting {name!r}: {nearest(name, valid - set(PARTS))}")

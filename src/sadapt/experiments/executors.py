@@ -1,0 +1,183 @@
+"""Where the runs of a sweep are carried out: the cores of this machine, a Ray cluster, or SLURM.
+
+All of them do the same: each run is one worker process on one core, and a run whose worker was lost is given to
+another, which goes on from the last checkpoint.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from sadapt.errors import UserError
+from sadapt.experiments.worker import Job
+from sadapt.runs.cores import available
+
+TICK = 0.5
+"""Seconds between looks at the workers."""
+LAST_WORDS = 2_000
+"""Characters that are kept of what a failed worker said."""
+ATTEMPTS = 5
+"""How often a run may lose its worker before the sweep gives it up."""
+
+
+class Outcome(NamedTuple):
+    """How a job ended."""
+
+    job: Job
+    code: int
+    """0 is success; otherwise the worker's exit code."""
+    message: str
+    """What the worker printed: the pace that was asked for, or the reason why it failed."""
+    seconds: float
+    """How long it had its core."""
+
+
+class Executor(Protocol):
+    """Carries jobs out and yields their outcomes as they come; closing it early stops its workers, who save."""
+
+    def __call__(self, jobs: Sequence[Job], *, workers: int | None, tick: Callable[[], None]) -> Iterator[Outcome]: ...
+
+
+class Process:
+    """A worker process; it ends when this one does."""
+
+    def __init__(self, job: Job, core: int | None = None) -> None:
+        self.job, self.began = job, time.monotonic()
+        words = [sys.executable, "-m", "sadapt.experiments.worker", *([] if core is None else [str(core)])]
+        self.said, self.complained = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self.child = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=self.said, stderr=self.complained, text=True, start_new_session=True
+        )
+        assert self.child.stdin is not None
+        self.child.stdin.write(json.dumps(job._asdict()) + "\n")
+        self.child.stdin.flush()
+
+    def outcome(self, *, wait: bool = False) -> Outcome | None:
+        """How it ended; None while it works."""
+        if not wait and self.child.poll() is None:
+            return None
+        code = self.child.wait()
+        told = self.said if code == 0 else self.complained
+        told.seek(0)
+        words = told.read().strip()[-LAST_WORDS:]
+        self.close()
+        return Outcome(self.job, code, words, time.monotonic() - self.began)
+
+    def stop(self) -> None:
+        """Asks it to save and end, and waits until it has."""
+        self.child.terminate()
+        self.child.wait()
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the files."""
+        for file in (self.child.stdin, self.said, self.complained):
+            if file is not None:
+                file.close()
+
+
+def here(jobs: Sequence[Job], *, workers: int | None = None, tick: Callable[[], None]) -> Iterator[Outcome]:
+    """One process pinned to each core of this machine."""
+    cores = available()
+    slots: list[int | None] = [cores[index % len(cores)] for index in range(workers or len(cores))]
+    waiting, working = list(reversed(jobs)), dict[int, Process]()
+    try:
+        while waiting or working:
+            for slot, core in enumerate(slots):
+                if slot not in working and waiting:
+                    working[slot] = Process(waiting.pop(), core)
+            for slot, process in list(working.items()):
+                if (ended := process.outcome()) is not None:
+                    del working[slot]
+                    yield ended
+            tick()
+            time.sleep(TICK)
+    finally:
+        for process in working.values():
+            process.child.terminate()
+        for process in working.values():
+            process.stop()
+
+
+def carry_out(job: Job) -> Outcome:
+    """One job on the machine that this is called on; the scheduler decides about cores."""
+    process = Process(Job(*job))
+    try:
+        ended = process.outcome(wait=True)
+        assert ended is not None
+        return ended
+    except BaseException:
+        process.stop()
+        raise
+
+
+def on_ray(jobs: Sequence[Job], *, workers: int | None = None, tick: Callable[[], None]) -> Iterator[Outcome]:
+    """A Ray cluster: the one that RAY_ADDRESS names, or one of this machine's cores."""
+    ray = _optional("ray", "ray")
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False, logging_level="error")
+    remote = ray.remote(num_cpus=1, max_retries=ATTEMPTS, retry_exceptions=False)(carry_out)
+    waiting, working = list(reversed(jobs)), dict[Any, Job]()
+    try:
+        while waiting or working:
+            while waiting and (workers is None or len(working) < workers):
+                job = waiting.pop()
+                working[remote.remote(job)] = job
+            for reference in ray.wait(list(working), timeout=TICK)[0]:
+                job = working.pop(reference)
+                try:
+                    yield Outcome(*ray.get(reference))._replace(job=job)
+                except ray.exceptions.RayError as error:
+                    yield Outcome(job, 1, f"the cluster lost its worker: {error}"[:LAST_WORDS], 0.0)
+            tick()
+    finally:
+        for reference in working:
+            ray.cancel(reference, force=False)
+
+
+def on_slurm(jobs: Sequence[Job], *, workers: int | None = None, tick: Callable[[], None]) -> Iterator[Outcome]:
+    """SLURM through submitit, one job a run; where there is no SLURM, submitit's processes on this machine."""
+    submitit = _optional("submitit", "slurm")
+    folder = Path(jobs[0].path).parent / ".slurm" if jobs else Path(".slurm")
+    scheduler = submitit.AutoExecutor(folder=folder)
+    scheduler.update_parameters(cpus_per_task=1, timeout_min=24 * 60, name="sadapt")
+    waiting, working, lost = list(reversed(jobs)), list[tuple[Any, Job]](), dict[str, int]()
+    try:
+        while waiting or working:
+            while waiting and (workers is None or len(working) < workers):
+                job = waiting.pop()
+                working.append((scheduler.submit(carry_out, job), job))
+            for entry in [entry for entry in working if entry[0].done()]:
+                working.remove(entry)
+                task, job = entry
+                try:
+                    yield Outcome(*task.result())._replace(job=job)
+                except Exception as error:  # submitit raises what it likes: of its own, or the worker's
+                    lost[job.path] = lost.get(job.path, 0) + 1
+                    if lost[job.path] < ATTEMPTS:
+                        waiting.append(job)
+                    else:
+                        yield Outcome(job, 1, f"its worker was lost {ATTEMPTS} times: {error}"[:LAST_WORDS], 0.0)
+            tick()
+            time.sleep(TICK)
+    finally:
+        for task, _ in working:
+            task.cancel()
+
+
+EXECUTORS: dict[str, Executor] = {"local": here, "ray": on_ray, "slurm": on_slurm}
+
+
+def _optional(module: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise UserError(f"--executor {extra} needs {module}: pip install 'sadapt[{extra}]'") from error

@@ -1,0 +1,205 @@
+"""Experiments as data: a TOML file whose groups of settings become runs; every list in a group is an axis.
+
+title = "Maze"
+include = ["F4"]              # the runs of other experiments too
+
+[[fast]]                      # a group of the preset `fast`; as many as you like
+env = ["maze-small", "maze-large"]
+objective = ["s-adapt", "s-min"]
+seed = [1, 2, 3]
+gamma = 0.95                  # any setting of `sadapt train`, by its name
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sadapt.errors import UserError, nearest
+from sadapt.motivation import objectives
+from sadapt.runs import config
+from sadapt.runs.folder import default_path
+from sadapt.runs.session import prepare
+from sadapt.training.presets import PRESETS, chosen
+from sadapt.training.settings import Settings, changed
+
+FILES = resources.files("sadapt.experiments") / "files"
+TOP = ("title", "include", *PRESETS)
+NAMED = ("env", "objective", "seed", "learner")
+"""What a run's folder is called after in any case."""
+
+
+class Planned(NamedTuple):
+    """A run that an experiment asks for."""
+
+    path: Path
+    """Its folder, below the folder of results."""
+    settings: Settings
+
+
+class Experiment(NamedTuple):
+    """A file, read."""
+
+    name: str
+    title: str
+    runs: tuple[Planned, ...]
+
+
+class Source(NamedTuple):
+    """A file's text, and what it calls itself in messages."""
+
+    name: str
+    shown: str
+    text: str
+
+    def error(self, message: str, word: str | None = None, after: int = 0) -> UserError:
+        """An error at the first line from `after` on that holds `word`."""
+        line = after + 1
+        if word is not None:
+            whole = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+            lines = enumerate(self.text.splitlines()[after:], after + 1)
+            line = next((number for number, text in lines if whole.search(text.partition("#")[0])), line)
+        return UserError(f"{self.shown}, line {line}: {message}")
+
+
+def packaged() -> tuple[str, ...]:
+    """The experiments that come with the program."""
+    return tuple(sorted(file.name.removesuffix(".toml") for file in FILES.iterdir() if file.name.endswith(".toml")))
+
+
+def read(name: str, preset: str = "fast", *, checked: bool = True) -> Experiment:
+    """The experiment of a figure or a file, with every run's settings complete and possible."""
+    if preset not in PRESETS:
+        raise UserError(f"unknown preset {preset!r}: {nearest(preset, PRESETS)}")
+    title, runs = _expand(_source(name), preset, ())
+    unique: dict[Path, Planned] = {}
+    for run, source, after in runs:
+        before = unique.setdefault(run.path, run)
+        if before.settings != run.settings:
+            raise source.error(f"two groups ask for {run.path} with different settings", after=after)
+    if not unique:
+        raise UserError(f"{name} has no runs for the preset {preset!r}: it needs a group [[{preset}]]")
+    if checked:
+        _require_possible(runs)
+    return Experiment(Path(name).stem, title, tuple(unique.values()))
+
+
+Found = tuple[Planned, Source, int]
+"""A run, and the place in a file that asks for it."""
+
+
+def _source(name: str) -> Source:
+    if name in packaged():
+        return Source(name, f"{name}.toml", (FILES / f"{name}.toml").read_text(encoding="utf-8"))
+    path = Path(name)
+    if not path.is_file():
+        known = packaged()
+        raise UserError(f"no experiment {name!r}: {nearest(name, known)} Or name a TOML file of your own")
+    try:
+        return Source(path.stem, str(path), path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not text ({error}); expected a TOML file of runs") from error
+
+
+def _expand(source: Source, preset: str, above: tuple[str, ...]) -> tuple[str, list[Found]]:
+    """Title and runs of a file, with those that it includes."""
+    try:
+        given = tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{source.shown} is not TOML: {error}") from error
+    for name in given:
+        if name not in TOP:
+            raise source.error(f"unknown key {name!r}: {nearest(name, TOP)}", name)
+    found: list[Found] = []
+    for other in _listed(given.get("include", [])):
+        if not isinstance(other, str) or other in (*above, source.name):
+            raise source.error(f"cannot include {other!r}: expected the name of another experiment", "include")
+        try:
+            included = _source(other)
+        except UserError as error:
+            raise source.error(str(error), other) from error
+        found += _expand(included, preset, (*above, source.name))[1]
+    groups = given.get(preset, [])
+    if not isinstance(groups, list) or not all(isinstance(group, dict) for group in groups):
+        raise source.error(f"{preset} must be groups, each under a line [[{preset}]]", preset)
+    for group, after in zip(groups, _headers(source, preset), strict=False):
+        found += ((run, source, after) for run in _group(group, preset, source, after))
+    return str(given.get("title", source.name)), found
+
+
+def _headers(source: Source, preset: str) -> Iterator[int]:
+    """Lines at which the groups of a preset begin, counted from 0."""
+    pattern = re.compile(rf"\s*\[\[\s*{preset}\s*\]\]")
+    lines = source.text.splitlines()
+    yield from (index for index, line in enumerate(lines) if pattern.match(line))
+    yield from itertools.repeat(0)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _group(group: dict[str, Any], preset: str, source: Source, after: int) -> Iterator[Planned]:
+    """Every combination of a group's axes."""
+    if "env" not in group:
+        raise source.error(f'this group of [[{preset}]] names no world: it needs env = "..."', after=after)
+    axes = {name: _listed(values) for name, values in group.items()}
+    for name, values in axes.items():
+        if not values:
+            raise source.error(f"{name} is an empty list: give at least one value", name, after)
+    for combination in itertools.product(*axes.values()):
+        yield _run(dict(zip(axes, combination, strict=True)), preset, source, after)
+
+
+def _run(wanted: dict[str, Any], preset: str, source: Source, after: int) -> Planned:
+    """One combination: the preset's settings with what the file changes."""
+    env, learner = wanted["env"], wanted.get("learner")
+    if not isinstance(env, str):
+        raise source.error(f"env must be the name of a world; got {env!r}", "env", after)
+    if learner not in (None, *config.LEARNERS):
+        raise source.error(f"unknown learner {learner!r}: {nearest(str(learner), config.LEARNERS)}", "learner", after)
+    usual = settings = chosen(env, preset, learner)
+    special = []
+    for name, value in wanted.items():
+        if name in ("env", "learner"):
+            continue
+        try:
+            if name == "objective":
+                objectives.objective(str(value))
+            settings = changed(settings, name, value)
+            settings = config.from_dict(config.to_dict(settings), "")
+        except UserError as error:
+            raise source.error(str(error).removeprefix(": "), name, after) from error
+        if name not in NAMED and settings != usual and changed(settings, name, _value(usual, name)) != settings:
+            special.append(f"{name}={value}")
+    return Planned(Path(preset) / _folder(settings, special), settings)
+
+
+def _value(settings: Settings, name: str) -> Any:
+    places = (settings, settings.motivation, settings.network, settings.learner)
+    return next(vars(place)[name] for place in places if name in vars(place))
+
+
+def _folder(settings: Settings, special: list[str]) -> Path:
+    """`<env>/<objective>-<learner>[-<setting>=<value>]-s<seed>`: only what differs from the preset is spelled out."""
+    usual, seed = default_path(settings, ""), f"-s{settings.seed}"
+    return usual.with_name("-".join([usual.name.removesuffix(seed), *special]) + seed)
+
+
+def _require_possible(found: Iterable[Found]) -> None:
+    """Refuses a world or a combination of settings that could not be trained, at the line that asks for it."""
+    seen: set[str] = set()
+    for run, source, after in found:
+        alone = str({**config.to_dict(run.settings), "seed": 0})
+        if alone in seen:
+            continue
+        seen.add(alone)
+        try:
+            prepare(run.settings)
+        except UserError as error:
+            raise source.error(str(error), run.settings.env, after) from error

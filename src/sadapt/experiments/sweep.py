@@ -1,0 +1,190 @@
+"""A sweep: the runs of an experiment that are not there yet, how long they will take, and the account of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sadapt.errors import UserError
+from sadapt.experiments.executors import Executor, Outcome, here
+from sadapt.experiments.plan import Experiment, Planned
+from sadapt.experiments.worker import Job
+from sadapt.motivation.objectives import OBJECTIVES
+from sadapt.runs import config, table
+from sadapt.runs.cores import available
+from sadapt.runs.folder import RunFolder, write_json
+
+ACCOUNT = "sweeps.json"
+CACHE = ".cache"
+STARTUP = 8.0
+"""Seconds that a worker takes before its first step."""
+
+
+class Standing(NamedTuple):
+    """How far a run has come."""
+
+    state: str
+    """`waiting`, `running`, `stopped`, `finished`, or how it failed."""
+    step: int
+    total: int
+
+
+class Failure(NamedTuple):
+    """A run that could not be finished, and why."""
+
+    path: Path
+    message: str
+
+
+class Sweep(NamedTuple):
+    """An experiment and the folder of its runs."""
+
+    experiment: Experiment
+    out: Path
+
+    def folder(self, run: Planned) -> RunFolder:
+        return RunFolder(self.out / run.path)
+
+    def standing(self, run: Planned) -> Standing:
+        """From the run's own files: its status, or its metrics where only they were kept."""
+        folder, total = self.folder(run), run.settings.total_timesteps
+        status = folder.read_status()
+        if status.get("state") == "finished" or (not status and last_step(folder) >= total):
+            return Standing("finished", total, total)
+        return Standing(str(status.get("state", "waiting")), int(status.get("step", 0)), total)
+
+    def left(self) -> list[Planned]:
+        """Runs that have not finished, those that have begun first."""
+        found = [(run, self.standing(run)) for run in self.experiment.runs]
+        open_runs = [(run, how) for run, how in found if how.state != "finished"]
+        return [run for run, how in sorted(open_runs, key=lambda entry: entry[1].step == 0)]
+
+    def require_same_settings(self) -> None:
+        """Refuses a folder whose runs were made with other settings than the experiment's, before anything starts."""
+        for run in self.experiment.runs:
+            folder = self.folder(run)
+            if not folder.config.exists():
+                continue
+            theirs, ours = config.to_dict(config.read(folder.config)), config.to_dict(run.settings)
+            if found := config.differences(theirs, ours):
+                raise UserError(
+                    f"{folder} was made with other settings than {self.experiment.name} asks for (its own first): "
+                    f"{'; '.join(found)}. Remove that folder, or use another --out"
+                )
+
+    def job(self, run: Planned, *, measure: bool = False) -> Job:
+        return Job(
+            path=str(self.out / run.path),
+            settings=config.to_dict(run.settings),
+            cache=str((self.out / CACHE / "programs").resolve()),
+            measure=measure,
+        )
+
+
+def last_step(folder: RunFolder) -> int:
+    """The step of the last row of metrics; 0 if there is none."""
+    try:
+        rows = table.read(folder.metrics)
+    except OSError:
+        return 0
+    return int(rows[-1]["step"] or 0) if rows else 0
+
+
+def kind(run: Planned) -> str:
+    """What decides a run's pace: everything but its seed and length, and of its agent only what it computes."""
+    row = OBJECTIVES[run.settings.objective]
+    like = "s-adapt" if row.intrinsic else run.settings.objective
+    alike = replace(run.settings, seed=0, total_timesteps=1, objective=like)
+    return json.dumps([platform.node(), os.cpu_count(), config.to_dict(alike)], sort_keys=True)
+
+
+def measured_paces(
+    sweep: Sweep, runs: Sequence[Planned], *, workers: int | None, tell: Callable[[str, float], None] | None = None
+) -> dict[str, float]:
+    """Steps per second of every kind of run, measured on this machine once and remembered beside the runs."""
+    file = sweep.out / CACHE / "paces.json"
+    try:
+        known: dict[str, float] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = {}
+    missing = {kind(run): run for run in reversed(runs) if kind(run) not in known}
+    names = {json.dumps(sweep.job(run, measure=True)): name for name, run in missing.items()}
+    jobs = [sweep.job(run, measure=True) for run in missing.values()]
+    for done, outcome in enumerate(here(jobs, workers=workers, tick=lambda: None), 1):
+        if tell is not None:
+            settings = outcome.job.settings
+            tell(f"measuring the pace: {settings['env']} {settings['objective']}", done / len(jobs))
+        if outcome.code:
+            raise UserError(f"{outcome.job.path} cannot be run: {outcome.message}")
+        known[names[json.dumps(outcome.job)]] = float(outcome.message)
+    if missing:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_json(file, known)
+    return known
+
+
+def expected_seconds(sweep: Sweep, runs: Sequence[Planned], paces: dict[str, float], workers: int | None) -> float:
+    """How long the runs will take on so many cores: the sum over them, or the longest run if that is more."""
+    needs = [STARTUP + (run.settings.total_timesteps - sweep.standing(run).step) / paces[kind(run)] for run in runs]
+    return max(sum(needs) / (workers or len(available())), max(needs, default=0.0))
+
+
+def carry_out(
+    sweep: Sweep,
+    runs: Sequence[Planned],
+    execute: Executor,
+    *,
+    workers: int | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> Iterator[tuple[Planned, Outcome]]:
+    """Does the runs and keeps the account, however it ends."""
+    planned = {str(sweep.out / run.path): run for run in runs}
+    began, moment = time.monotonic(), time.gmtime()
+    outcomes: list[Outcome] = []
+    before = {path: sweep.folder(run).read_status().get("seconds", 0.0) for path, run in planned.items()}
+    try:
+        for outcome in execute([sweep.job(run) for run in runs], workers=workers, tick=tick):
+            outcomes.append(outcome)
+            yield planned[outcome.job.path], outcome
+    finally:
+        spent = sum(
+            float(sweep.folder(run).read_status().get("seconds", 0.0)) - float(before[path])
+            for path, run in planned.items()
+        )
+        _account(
+            sweep,
+            {
+                "experiment": sweep.experiment.name,
+                "command": shlex.join(["sadapt", *sys.argv[1:]]) if Path(sys.argv[0]).name == "sadapt" else "python",
+                "revision": config.revision(),
+                "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+                "workers": workers or len(available()),
+                "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", moment),
+                "wall_seconds": round(time.monotonic() - began, 1),
+                "core_seconds": round(max(spent, sum(each.seconds for each in outcomes)), 1),
+                "finished": sum(each.code == 0 for each in outcomes),
+                "failed": sum(each.code != 0 for each in outcomes),
+            },
+        )
+
+
+def account(out: Path) -> list[dict[str, Any]]:
+    """What the sweeps into a folder took, one entry each time that the command was given."""
+    try:
+        found = json.loads((out / ACCOUNT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return found if isinstance(found, list) else []
+
+
+def _account(sweep: Sweep, entry: dict[str, Any]) -> None:
+    sweep.out.mkdir(parents=True, exist_ok=True)
+    write_json(sweep.out / ACCOUNT, [*account(sweep.out), entry])

@@ -1,0 +1,128 @@
+"""One run in a process of its own: `python -m sadapt.experiments.worker`, with the job as JSON on standard input.
+
+The process lives as long as whoever started it: when its standard input closes, it saves the run and ends, so that
+another worker can take it up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CHECKPOINT_INTERVAL = 60.0
+"""Seconds of work that a lost worker may cost."""
+PATIENCE = 60.0
+"""Seconds to wait for a predecessor that is still saving the run."""
+MEASURED = 3.0
+"""Seconds over which a pace is measured."""
+
+
+class Job(NamedTuple):
+    """What a worker is asked to do; plain values, so that it can travel to another machine."""
+
+    path: str
+    """The run's folder."""
+    settings: dict[str, Any]
+    cache: str | None = None
+    """Where compiled programs are kept for the next run of the same kind."""
+    measure: bool = False
+    """Print the steps per second instead of training."""
+
+
+def main() -> int:
+    """Does the job; the exit code is that of `sadapt train`."""
+    core = int(sys.argv[1]) if len(sys.argv) > 1 else None
+    job = Job(**json.loads(sys.stdin.readline()))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _prepare(job, core)
+    from sadapt.errors import Stop, UserError
+
+    try:
+        if job.measure:
+            print(pace(job))
+        else:
+            carry_out(job)
+    except UserError as mistake:
+        print(mistake, file=sys.stderr)
+        return 2
+    except Stop as stop:
+        print(stop, file=sys.stderr)
+        return stop.code
+    return 0
+
+
+def _end_with_parent() -> None:
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _prepare(job: Job, core: int | None) -> None:
+    """One core, and programs that are compiled once for all seeds."""
+    from sadapt.runs.cores import one_core
+
+    if os.environ.get("JAX_PLATFORMS", "cpu") == "cpu":
+        one_core(core)
+    if job.cache is not None:
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", job.cache)
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+
+
+def carry_out(job: Job) -> None:
+    """Trains the run, or goes on with what is there of it."""
+    from sadapt.errors import UserError
+    from sadapt.runs import config, session
+    from sadapt.runs.folder import Claimed, RunFolder
+
+    settings = config.from_dict(job.settings, job.path)
+    folder = RunFolder(Path(job.path))
+    options = session.Options(checkpoint_interval=CHECKPOINT_INTERVAL, tensorboard=False, clock=False)
+    give_up = time.monotonic() + PATIENCE
+    while True:
+        try:
+            if not folder.config.exists():
+                session.train(settings, folder.path, options=options)
+            elif found := config.differences(config.to_dict(config.read(folder.config)), job.settings):
+                raise UserError(
+                    f"{folder} holds a run with other settings (its own first): {'; '.join(found)}: "
+                    "remove the folder or use another --out"
+                )
+            else:
+                session.resume(folder.path, options=options)
+            return
+        except Claimed:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(1.0)
+
+
+def pace(job: Job) -> float:
+    """Steps per second of a run's program once it is compiled and learning."""
+    from sadapt.runs import config
+    from sadapt.runs.session import prepare
+    from sadapt.training import loop
+    from sadapt.training.driver import driver
+
+    prog = prepare(config.from_dict(job.settings, job.path))
+    drive = driver(prog)
+    chunk, paces = prog.learner.chunk_steps, [0.0]
+    seconds = 0.0
+    for number, turn in enumerate(loop.turns(prog, drive.launch(), drive.advance), 1):
+        if number > 2 and number * chunk > prog.learner.warmup_steps + chunk:
+            paces.append(turn.steps_per_second)
+            seconds += chunk / turn.steps_per_second
+        else:
+            paces[0] = turn.steps_per_second
+        if seconds > MEASURED:
+            break
+    drive.close()
+    return paces[0] if len(paces) == 1 else (len(paces) - 1) / sum(1 / each for each in paces[1:])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,174 @@
+"""Claims on made-up results, with margins computed by hand."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sadapt.errors import UserError
+from sadapt.experiments.claims import as_records, evaluate, markdown
+from sadapt.report.stored import Agent, Group, Results
+
+STEPS = np.arange(1, 11) * 100.0
+
+
+def group(env, objective, values, marginal="auto"):
+    """Runs of ten rows whose last, the last tenth, holds the values per seed; rows before are far off."""
+    seeds = len(next(iter(values.values())))
+    columns = {"step": np.tile(STEPS, (seeds, 1))}
+    for name, finals in values.items():
+        columns[name] = np.full((seeds, 10), -1e6)
+        columns[name][:, -1] = finals
+    agent = Agent(env, objective, marginal, "pqn")
+    return agent, Group(agent, 1000, (), tuple(range(1, seeds + 1)), columns)
+
+
+def results(*groups):
+    return Results(dict(groups), (), ())
+
+
+def claims_file(tmp_path, text):
+    path = tmp_path / "claims.toml"
+    path.write_text(text)
+    return path
+
+
+def ask(tmp_path, check, *groups, seeds=3):
+    """The findings of one check in the world w."""
+    text = f'[[claim]]\nid = "X"\nsays = "so"\nworlds = ["w"]\nseeds = {seeds}\n[[claim.check]]\n{check}\n'
+    (claim,) = evaluate(results(*groups), file=claims_file(tmp_path, text))
+    (verdict,) = claim.verdicts
+    return verdict.findings
+
+
+FIVE = {"s-adapt": 5.0, "s-max": 9.0, "s-min": 1.0, "extrinsic": 6.0, "random": 4.0}
+
+
+def five(**changed):
+    return [group("w", name, {"entropy": np.full(3, value)}) for name, value in {**FIVE, **changed}.items()]
+
+
+def test_a_value_must_clear_its_bar_with_the_whole_interval(tmp_path):
+    check = 'rule = "value"\nagents = ["s-max"]\ncolumn = "return"\nat_least = 0.8'
+    (good,) = ask(tmp_path, check, group("w", "s-max", {"return": [0.85, 0.9, 1.0]}))
+    assert good.answer == "yes"
+    assert good.margin.value == pytest.approx(0.35 / 3)
+    assert good.margin.low == pytest.approx(0.05)
+    assert good.margin.high == pytest.approx(0.2)
+    (bad,) = ask(tmp_path, check, group("w", "s-max", {"return": [0.5, 1.0, 1.0]}))
+    assert bad.margin.value > 0 > bad.margin.low
+    assert bad.answer == "no"
+
+
+def test_at_most_turns_the_margin_round(tmp_path):
+    check = 'rule = "value"\nagents = ["s-max"]\ncolumn = "return"\nat_most = 0.5'
+    (found,) = ask(tmp_path, check, group("w", "s-max", {"return": [0.1, 0.1, 0.1]}))
+    assert found.margin == pytest.approx((0.4, 0.4, 0.4))
+
+
+def test_too_few_seeds_answer_nothing(tmp_path):
+    check = 'rule = "value"\nagents = ["s-max"]\ncolumn = "return"\nat_least = 0.0'
+    (found,) = ask(tmp_path, check, group("w", "s-max", {"return": [1.0, 1.0]}))
+    assert (found.answer, found.seeds) == ("not enough runs", 2)
+    (none,) = ask(tmp_path, check)
+    assert (none.answer, none.seeds) == ("not enough runs", 0)
+
+
+@pytest.mark.parametrize(("s_min", "margin"), [(1.0, 0.8), (4.5, 0.6 - 1.5), (3.4, 0.6 - 0.4)])
+def test_extremes_are_within_a_share_of_the_range(tmp_path, s_min, margin):
+    check = 'rule = "extreme"\nagent = "s-min"\ncolumn = "entropy"\nend = "lowest"\ntolerance = 0.1'
+    others = {"random": 3.0} if s_min > 3 else {}
+    (found,) = ask(tmp_path, check, *five(**{"s-min": s_min}, **others))
+    assert found.margin.value == pytest.approx(margin)
+
+
+def test_distances_from_random(tmp_path):
+    (found,) = ask(tmp_path, 'rule = "further"\nagent = "s-max"\nthan = "s-min"', *five())
+    assert found.margin.value == pytest.approx((9 - 4) - (4 - 1))
+    (found,) = ask(tmp_path, 'rule = "equally far"\nagent = "s-max"\nthan = "s-min"\nfactor = 1.5', *five())
+    assert found.margin.value == pytest.approx(1.5 - 5 / 3)
+    assert found.answer == "no"
+
+
+def test_par_allows_a_share_of_the_distance_to_random(tmp_path):
+    check = 'rule = "par"\nagents = ["s-adapt"]\nthan = "extrinsic"\ncolumn = "entropy"\ntolerance = 0.5'
+    (found,) = ask(tmp_path, check, *five())
+    assert found.margin.value == pytest.approx(5 - 6 + 0.5 * 2)
+
+
+def test_close_and_below(tmp_path):
+    check = 'rule = "close"\nagent = "extrinsic"\nthan = "random"\ncolumn = "entropy"\ntolerance = 0.1'
+    assert ask(tmp_path, check, *five())[0].margin.value == pytest.approx(0.4 - 2)
+    check = 'rule = "below"\nagent = "s-min"\nthan = "random"\ncolumn = "entropy"'
+    assert ask(tmp_path, check, *five())[0].margin.value == pytest.approx(3)
+
+
+@pytest.mark.parametrize(
+    ("s_max", "alpha", "answer"),
+    [(9.0, 0.1, "yes"), (9.0, 0.9, "no"), (5.0, 0.1, "no"), (5.0, 0.9, "yes"), (7.1, 0.1, "yes"), (7.1, 0.9, "yes")],
+)
+def test_the_bandit_follows_the_arm_that_reaches_further(tmp_path, s_max, alpha, answer):
+    groups = [
+        group("w", name, {"entropy": np.full(3, value), "alpha": np.full(3, alpha)})
+        for name, value in {**FIVE, "s-max": s_max}.items()
+    ]
+    (found,) = ask(tmp_path, 'rule = "follows"\ntolerance = 1.1', *groups)
+    assert found.answer == answer
+
+
+def test_a_marginal_can_be_named(tmp_path):
+    check = 'rule = "below"\nagent = "s-adapt gaussian"\nthan = "s-adapt"\ncolumn = "return"'
+    groups = [
+        group("w", "s-adapt", {"return": [3.0, 3.0]}),
+        group("w", "s-adapt", {"return": [1.0, 1.0]}, marginal="gaussian"),
+    ]
+    (found,) = ask(tmp_path, check, *groups, seeds=2)
+    assert found.margin.value == pytest.approx(2)
+
+
+def test_one_no_makes_a_claim_a_no(tmp_path):
+    text = """
+[[claim]]
+id = "X"
+says = "so"
+worlds = ["w", "v", "u"]
+[[claim.check]]
+rule = "value"
+agents = ["s-max"]
+column = "return"
+at_least = 0.5
+"""
+    path = claims_file(tmp_path, text)
+    good, bad = group("w", "s-max", {"return": [1.0] * 3}), group("v", "s-max", {"return": [0.0] * 3})
+    (claim,) = evaluate(results(good, bad), file=path)
+    assert [each.answer for each in claim.verdicts] == ["yes", "no", "not enough runs"]
+    assert claim.answer == "no"
+    (claim,) = evaluate(results(good), file=path)
+    assert claim.answer == "not enough runs"
+    records = as_records([claim])
+    assert [(each["id"], each["world"], each["answer"]) for each in records] == [
+        ("X", "w", "yes"),
+        ("X", "v", "not enough runs"),
+        ("X", "u", "not enough runs"),
+        ("X", "all", "not enough runs"),
+    ]
+    json.dumps(records)
+    assert "| X | **not enough runs** | so |" in markdown([claim])
+
+
+def test_unknown_rules_are_refused(tmp_path):
+    path = claims_file(tmp_path, '[[claim]]\nid = "X"\nworlds = []\n[[claim.check]]\nrule = "vibes"\n')
+    with pytest.raises(UserError, match="no such rule as 'vibes'"):
+        evaluate(results(), file=path)
+
+
+def test_without_runs_no_claim_of_the_paper_is_answered():
+    claims = evaluate(Results({}, (Path("x"),), ()))
+    assert {claim.id for claim in claims} >= {"E1", "M1", "M2", "B1", "B2", "T1", "T2", "D1", "A1", "A2", "A3", "W1"}
+    assert {claim.answer for claim in claims} == {"not enough runs"}
+
+
+def test_the_last_tenth_is_what_counts():
+    _, found = group("w", "s-max", {"return": [1.0, 2.0]})
+    np.testing.assert_allclose(found.final("return"), [1.0, 2.0])

@@ -1,0 +1,184 @@
+"""Sweeps with real workers on the cheapest agent there is."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from sadapt.errors import UserError
+from sadapt.experiments import plan
+from sadapt.experiments.executors import here, on_slurm
+from sadapt.experiments.sweep import Sweep, account, carry_out, expected_seconds, kind
+from sadapt.runs.folder import write_json
+
+TWO = """
+[[fast]]
+env = "maze-small"
+objective = "random"
+seed = [1, 2]
+total_timesteps = 40_000
+"""
+
+LEARNING = """
+[[fast]]
+env = "tetris"
+objective = "s-adapt"
+seed = [1, 2, 3]
+total_timesteps = 400_000
+"""
+
+
+def sweep_of(folder, text=TWO, out="results"):
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return Sweep(plan.read(str(path), checked=False), folder / out)
+
+
+def run_all(sweep, execute=here):
+    return [outcome.code for _, outcome in carry_out(sweep, sweep.left(), execute)]
+
+
+def metrics(sweep):
+    return {run.path: sweep.folder(run).metrics.read_bytes() for run in sweep.experiment.runs}
+
+
+def test_a_sweep_is_done_once_and_repeated_to_the_byte(tmp_path):
+    sweep = sweep_of(tmp_path)
+    assert run_all(sweep) == [0, 0]
+    assert sweep.left() == []
+    first, second = metrics(sweep).values()
+    assert first != second
+    assert b"steps_per_second" in first
+    before = metrics(sweep)
+    entry = account(sweep.out)[-1]
+    assert (entry["finished"], entry["failed"]) == (2, 0)
+    assert entry["core_seconds"] > 0
+
+    gone = sweep.experiment.runs[0]
+    shutil.rmtree(sweep.folder(gone).path)
+    assert sweep.left() == [gone]
+    assert run_all(sweep) == [0]
+    assert metrics(sweep) == before
+    assert len(account(sweep.out)) == 2
+
+    for run in sweep.experiment.runs:
+        sweep.folder(run).status.unlink()
+    assert sweep.left() == []
+
+
+def test_runs_with_other_settings_are_not_mixed_in(tmp_path):
+    sweep = sweep_of(tmp_path)
+    folder = sweep.folder(sweep.experiment.runs[1])
+    folder.path.mkdir(parents=True)
+    settings = sweep.job(sweep.experiment.runs[1]).settings
+    write_json(folder.config, {"settings": {**settings, "num_envs": 8}})
+    with pytest.raises(UserError, match="num_envs: 8, 64"):
+        sweep.require_same_settings()
+    assert run_all(sweep) in ([0, 2], [2, 0])
+    assert not folder.metrics.exists()
+
+
+def test_standing_is_read_from_what_lies_there(tmp_path):
+    sweep = sweep_of(tmp_path)
+    one, other = sweep.experiment.runs
+    assert sweep.standing(one).state == "waiting"
+    folder = sweep.folder(other)
+    folder.path.mkdir(parents=True)
+    folder.write_status(state="stopped", step=500, total=40_000, seconds=1.0)
+    assert sweep.standing(other)[:2] == ("stopped", 500)
+    assert sweep.left() == [other, one]
+    folder.status.unlink()
+    folder.metrics.write_text("step,return\n20000,1\n40960,1\n")
+    assert sweep.standing(other).state == "finished"
+
+
+def test_the_time_is_the_sum_over_cores_but_not_less_than_the_longest_run(tmp_path):
+    sweep = sweep_of(tmp_path)
+    runs = list(sweep.experiment.runs)
+    paces = {kind(run): 1_000.0 for run in runs}
+    alone = expected_seconds(sweep, runs[:1], paces, 1)
+    assert alone == pytest.approx(48.0)
+    assert expected_seconds(sweep, runs, paces, 1) == pytest.approx(2 * alone)
+    assert expected_seconds(sweep, runs, paces, 8) == pytest.approx(alone)
+
+
+def command(sweep, *more):
+    words = ["sweep", str(sweep.out.parent / "mine.toml"), "--out", str(sweep.out), *more]
+    return subprocess.Popen(
+        [sys.executable, "-m", "sadapt", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_file_with_a_mistake_starts_nothing(tmp_path):
+    sweep = sweep_of(tmp_path)
+    (tmp_path / "mine.toml").write_text('[[fast]]\nenv = "tetriss"\n')
+    told = command(sweep)
+    assert "mine.toml, line 2: unknown world 'tetriss'" in told.communicate()[1]
+    assert told.returncode == 2
+    assert not sweep.out.exists()
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_five_times_ends_like_one_left_alone(tmp_path):
+    alone = sweep_of(tmp_path / "alone", LEARNING)
+    assert run_all(alone) == [0, 0, 0]
+    killed = sweep_of(tmp_path / "killed", LEARNING)
+    for attempt in range(5):
+        process = command(killed, "--no-estimate")
+        time.sleep(8 + attempt)
+        process.send_signal(signal.SIGINT if attempt == 2 else signal.SIGKILL)
+        process.communicate()
+        if attempt == 2:
+            assert process.returncode == 130
+    final = command(killed, "--no-estimate")
+    final.communicate()
+    assert final.returncode == 0
+    assert metrics(killed) == metrics(alone)
+
+
+@pytest.mark.slow
+def test_slurm_jobs_do_the_same(tmp_path):
+    pytest.importorskip("submitit")
+    alone, scheduled = sweep_of(tmp_path / "alone"), sweep_of(tmp_path / "slurm")
+    assert run_all(alone) == run_all(scheduled, on_slurm) == [0, 0]
+    assert metrics(scheduled) == metrics(alone)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_node_of_a_ray_cluster_may_die(tmp_path):
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    from sadapt.experiments.executors import on_ray
+
+    alone = sweep_of(tmp_path / "alone", LEARNING)
+    assert run_all(alone) == [0, 0, 0]
+    shared = sweep_of(tmp_path / "ray", LEARNING)
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    doomed = cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, log_to_driver=False)
+    try:
+        begun = time.monotonic()
+
+        def lose_a_node():
+            nonlocal doomed
+            if doomed is not None and time.monotonic() - begun > 12:
+                cluster.remove_node(doomed, allow_graceful=False)
+                doomed = None
+
+        outcomes = carry_out(shared, shared.left(), on_ray, tick=lose_a_node)
+        assert [outcome.code for _, outcome in outcomes] == [0, 0, 0]
+        assert doomed is None
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    assert metrics(shared) == metrics(alone)
+    assert json.loads((shared.out / "sweeps.json").read_text())[-1]["finished"] == 3

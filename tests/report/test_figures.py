@@ -1,0 +1,121 @@
+"""Stored runs to figures: what is on them, and that the numbers are those of the files."""
+
+import numpy as np
+import pytest
+
+from sadapt.errors import UserError
+from sadapt.report.figures import FIGURES, curve, draw, summary
+from sadapt.report.statistics import bootstrap, interquartile_mean
+from sadapt.report.stored import Agent, load
+from sadapt.runs import config
+from sadapt.runs.folder import write_json
+from sadapt.training.presets import chosen
+from sadapt.training.settings import changed
+
+ROWS = 20
+
+
+def store(root, env, objective, seed, *, rows=ROWS, **changes):
+    """A run's two files, with columns that anybody can recompute: return = seed * row, entropy = row."""
+    settings = chosen(env)
+    for name, value in {"objective": objective, "seed": seed, "total_timesteps": 2_000, **changes}.items():
+        settings = changed(settings, name, value)
+    folder = root / f"{env}-{objective}-{seed}-{len(changes)}"
+    folder.mkdir(parents=True)
+    write_json(folder / "config.json", {"settings": config.to_dict(settings)})
+    lines = ["step,return,deaths,surprise,entropy,alpha"]
+    alpha = "0.5" if objective == "s-adapt" else ""
+    lines += [f"{100 * row},{seed * row},0,{row / 2},{row},{alpha}" for row in range(1, rows + 1)]
+    (folder / "metrics.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture
+def stored(tmp_path):
+    for objective in ("s-adapt", "s-max", "s-min", "extrinsic", "random"):
+        for seed in (1, 2, 3):
+            store(tmp_path / "runs", "maze-small", objective, seed)
+    return tmp_path / "runs"
+
+
+def test_runs_are_grouped_by_agent(stored):
+    results = load(stored)
+    assert len(results.groups) == 5
+    group = results.get("maze-small", "s-max")
+    assert group.seeds == (1, 2, 3)
+    assert group.total == 2_000
+    np.testing.assert_allclose(group.final("return"), [19.5, 39.0, 58.5])
+
+
+def test_unfinished_runs_and_odd_ones_are_left_out_and_named(stored):
+    broken = store(stored, "maze-small", "s-max", 4, rows=5)
+    odd = store(stored, "maze-small", "s-max", 9, gamma=0.5)
+    results = load(stored)
+    assert results.unfinished == (broken,)
+    assert results.set_aside == (odd,)
+    assert results.get("maze-small", "s-max").seeds == (1, 2, 3)
+
+
+def test_marginals_are_agents_of_their_own(stored):
+    store(stored, "maze-small", "s-adapt", 1, marginal="gaussian")
+    results = load(stored)
+    assert Agent("maze-small", "s-adapt", "gaussian", "pqn") in results.groups
+    assert len(results.get("maze-small", "s-adapt").seeds) == 3
+
+
+def test_curves_are_mean_and_deviation_over_seeds(stored):
+    line = curve(load(stored).get("maze-small", "s-max"), "return", aggregate=False)
+    row = np.arange(1, ROWS + 1)
+    np.testing.assert_allclose(line.steps, 100 * row)
+    np.testing.assert_allclose(line.middle, 2 * row)
+    np.testing.assert_allclose(line.high - line.middle, row * np.sqrt(2 / 3))
+
+
+def test_aggregates_are_interquartile_means_inside_their_intervals(stored):
+    line = curve(load(stored).get("maze-small", "s-max"), "return", aggregate=True)
+    np.testing.assert_allclose(line.middle, 2 * np.arange(1, ROWS + 1))
+    assert (line.low <= line.middle).all()
+    assert (line.middle <= line.high).all()
+    assert interquartile_mean(np.array([0.0, 1.0, 2.0, 100.0])) == 1.5
+
+
+def test_a_bootstrap_interval_covers_the_mean_as_often_as_it_says():
+    draws = np.random.default_rng(1).normal(size=(400, 30))
+    _, low, high = bootstrap([draws], lambda x: x.mean(axis=-1))
+    assert 0.88 < np.mean((low <= 0) & (high >= 0)) < 0.98
+
+
+def test_a_column_without_numbers_has_no_curve(stored):
+    assert curve(load(stored).get("maze-small", "s-max"), "alpha", aggregate=False) is None
+
+
+def test_figures_say_how_many_seeds_and_steps(stored, tmp_path):
+    drawn = draw(load(stored), tmp_path / "out", only=("F2", "F5", "F10"))
+    assert [path.name for path in drawn["F2"]] == ["F2.png", "F2.svg"]
+    assert drawn["F5"] == []
+    text = drawn["F2"][1].read_text()
+    for words in ("maze-small: 3 seeds, 2k steps", "S-Adapt", "Random", "surprise, nats"):
+        assert words in text
+    assert "share of S-Min" in drawn["F10"][1].read_text()
+
+
+def test_the_same_runs_give_the_same_picture(stored, tmp_path):
+    one = draw(load(stored), tmp_path / "one", only=("F2",))["F2"][1]
+    two = draw(load(stored), tmp_path / "two", only=("F2",))["F2"][1]
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_the_summary_needs_all_agents(stored):
+    results = load(stored)
+    assert summary(results, "dqn") is None
+    assert summary(results, "pqn") is None  # nobody is better than Random here
+    store(stored, "maze-small", "s-max", 30)
+    assert summary(load(stored), "pqn") is not None
+
+
+def test_mistakes_are_told(stored, tmp_path):
+    with pytest.raises(UserError, match="unknown figure 'F22'"):
+        draw(load(stored), tmp_path, only=("F22",))
+    with pytest.raises(UserError, match="holds no runs"):
+        load(tmp_path / "nowhere")
+    assert len(FIGURES) == 10
