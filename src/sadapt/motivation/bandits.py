@@ -16,11 +16,12 @@ from sadapt.errors import UserError
 
 
 class BanditState(NamedTuple):
-    """Per arm: the mean feedback, how many episodes ended, how many are under way."""
+    """Per arm: the mean feedback, how many episodes ended, how many are under way; and how many ended altogether."""
 
     means: Any
     counts: Any
     pending: Any
+    heard: Any = 0
 
 
 class Bandit(NamedTuple):
@@ -45,7 +46,7 @@ def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = jnp) -> Bandit:
 
     def init() -> BanditState:
         zeros = xp.zeros((arms,), xp.float32)
-        return BanditState(means=zeros, counts=zeros, pending=zeros)
+        return BanditState(means=zeros, counts=zeros, pending=zeros, heard=xp.zeros((), xp.int32))
 
     def select(draws: Any, state: BanditState) -> tuple[BanditState, Any]:
         pulls = state.counts + state.pending
@@ -59,7 +60,8 @@ def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = jnp) -> Bandit:
         pulled = (index == arm).astype(xp.float32)
         counts = state.counts + pulled
         step = pulled * (feedback - state.means) / xp.maximum(counts, xp.float32(1))
-        return BanditState(means=state.means + step, counts=counts, pending=xp.maximum(state.pending - pulled, 0))
+        pending = xp.maximum(state.pending - pulled, 0)
+        return BanditState(means=state.means + step, counts=counts, pending=pending, heard=state.heard + 1)
 
     return Bandit(init, select, update, arms)
 
@@ -73,3 +75,27 @@ def fixed(arm: int, *, arms: int = 2, xp: Any = jnp) -> Bandit:
         return state._replace(pending=state.pending + (xp.arange(arms) == arm).astype(xp.float32)), chosen
 
     return base._replace(select=select)
+
+
+def patient(bandit: Bandit, episodes: int, *, xp: Any = jnp) -> Bandit:
+    """The first `episodes` take the arms by turns and are then forgotten.
+
+    While the learner knows nothing, feedback tells which arm is learned first, not which one is worth more.
+    """
+    if episodes <= 0:
+        return bandit
+    index = xp.arange(bandit.arms)
+
+    def select(draws: Any, state: BanditState) -> tuple[BanditState, Any]:
+        pulls = state.counts + state.pending
+        turn = xp.argmax(xp.where(pulls == xp.min(pulls), draws, xp.float32(-1)))
+        chosen = bandit.select(draws, state)[1]
+        arm = xp.where(state.heard < episodes, turn.astype(xp.int32), chosen)
+        return state._replace(pending=state.pending + (index == arm).astype(xp.float32)), arm
+
+    def update(state: BanditState, arm: Any, feedback: Any) -> BanditState:
+        after = bandit.update(state, arm, feedback)
+        kept = xp.where(after.heard == episodes, xp.float32(0), xp.float32(1))
+        return after._replace(means=after.means * kept, counts=after.counts * kept)
+
+    return bandit._replace(select=select, update=update)

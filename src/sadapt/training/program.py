@@ -21,7 +21,7 @@ from sadapt.learners.networks import Network, paper, paper_kind, plain, plain_co
 from sadapt.learners.pqn import pqn
 from sadapt.learners.replay import Replay, replay
 from sadapt.motivation import objectives
-from sadapt.motivation.bandits import Bandit, BanditState, fixed, ucb
+from sadapt.motivation.bandits import Bandit, BanditState, fixed, patient, ucb
 from sadapt.motivation.episode import Answer, Episode, Episodes, Fresh, Summary, episodes
 from sadapt.motivation.marginals import Marginal, bernoulli, gaussian, require_binary
 from sadapt.motivation.normalisation import NormaliserState, running
@@ -100,6 +100,15 @@ def build_marginal(env: Facts, settings: Settings) -> Marginal:
     return gaussian(env.seen_shape, std_floor=wanted.std_floor, pseudo_count=wanted.pseudo_count)
 
 
+def build_bandit(env: Facts, row: Objective, settings: Settings) -> Bandit:
+    """UCB for S-Adapt, as patient as the settings ask for; the others have made up their minds."""
+    if row.arm is not None:
+        return fixed(row.arm, arms=len(ARMS))
+    wanted = settings.motivation
+    episodes = settings.total_timesteps / (env.horizon if wanted.horizon is None else wanted.horizon)
+    return patient(ucb(len(ARMS), c=wanted.ucb_c), round(wanted.bandit_patience * episodes))
+
+
 def build_rules(env: Facts, marginal: Marginal, bandit: Bandit, row: Objective, settings: Settings) -> Episodes:
     """Episodes as the settings and the objective want them."""
     wanted = settings.motivation
@@ -151,7 +160,7 @@ def program(env: AnyEnv, settings: Settings) -> Program:
     row = objectives.objective(settings.objective)
     num_envs, wanted = settings.num_envs, settings.motivation
     marginal = build_marginal(env, settings)
-    bandit = ucb(len(ARMS), c=wanted.ucb_c) if row.arm is None else fixed(row.arm, arms=len(ARMS))
+    bandit = build_bandit(env, row, settings)
     rules = build_rules(env, marginal, bandit, row, settings)
     normaliser = running(len(ARMS), rules.horizon, baseline=wanted.baseline, clip=wanted.reward_clip)
 

@@ -27,6 +27,8 @@ class MotivationSettings:
     """Side of the grey frame that the marginal sees of an Atari screen."""
     ucb_c: float = math.sqrt(2)
     """Exploration of the bandit."""
+    bandit_patience: float = 0.0
+    """Share of the training in which the arms take turns, before the bandit begins to listen."""
     random_episodes: int = 100
     """Episodes of random play that estimate H_rand."""
     on_death: Literal["auto", "end", "soft", "shock"] = "auto"
@@ -103,7 +105,7 @@ AT_LEAST_ONE = {
 }
 POSITIVE = {"reward_clip", "std_floor", "max_grad_norm"}
 NOT_NEGATIVE = {"seed", "pseudo_count", "ucb_c", "final_learning_rate"}
-SHARES = {"gamma", "q_lambda", "start_e", "end_e", "exploration_fraction"}
+SHARES = {"bandit_patience", "gamma", "q_lambda", "start_e", "end_e", "exploration_fraction"}
 
 
 def require_possible(settings: Settings) -> None:
