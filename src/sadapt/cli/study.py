@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -90,6 +91,8 @@ class SweepCommand:
         from sadapt.experiments.sweep import carry_out
 
         began, failures = time.monotonic(), []
+        for number in (signal.SIGINT, signal.SIGTERM):  # also where the shell had them ignored
+            signal.signal(number, signal.default_int_handler)
         try:
             with _board(sweep, left, quiet=self.json) as (tick, tell):
                 for run, outcome in carry_out(sweep, left, EXECUTORS[self.executor], workers=self.workers, tick=tick):
