@@ -56,10 +56,11 @@ def training_rates(*all_settings: Settings, seconds: float) -> list[float]:
 
 
 def _training_chunks(prog: Program) -> Iterator[TrainState]:
-    """Trains on and on; the replay holds one chunk of random play when the first update comes."""
+    """Trains on and on; a replay holds `learning_starts` steps of random play when the first update comes."""
     state = compiled.start(prog, jax.random.key(0), jnp.float32(1.0))
     warm, learn = (jax.jit(compiled.chunk(prog, learn=flag), donate_argnums=0) for flag in (False, True))
-    state = jax.block_until_ready(warm(state))
+    for _ in range(prog.learner.warmup_steps // prog.learner.chunk_steps):
+        state = jax.block_until_ready(warm(state))
     while True:
         state = jax.block_until_ready(learn(state))
         yield state
@@ -147,9 +148,10 @@ def dqn_training(*, steps: int) -> Call:
     return _training_chunks(prog).__next__
 
 
-def dqn_rates(*buffer_sizes: int, seconds: float) -> list[float]:
+def dqn_rates(*buffer_sizes: int, steps: int, seconds: float) -> list[float]:
     """Environment steps per second of the paper's DQN on maze-small, with replays of these sizes."""
-    every = [dqn_settings(buffer_size=size, learning_starts=1_000) for size in buffer_sizes]
+    changes: dict[str, Any] = {"learning_starts": 1_000, "target_network_frequency": steps}
+    every = [dqn_settings(buffer_size=size, **changes) for size in buffer_sizes]
     return training_rates(*every, seconds=seconds)
 
 

@@ -10,8 +10,10 @@ from sadapt.benchmarks.timing import best_of
 
 Row = dict[str, Any]
 PARTS = ("worlds", "learners")
-STEPS, ATARI_STEPS = 1_000, 200
-"""Steps in a timed call where we are compared with a peer."""
+STEPS, ATARI_STEPS = 250, 100
+"""Steps in a timed call where we are compared with a peer: short ones, so that each finds the machine undisturbed."""
+PATIENCE = 8
+"""How many times longer such comparisons may take than the other measurements."""
 
 
 def rows(parts: tuple[str, ...] = PARTS, *, seconds: float = 3.0) -> Iterator[Row]:
@@ -47,27 +49,28 @@ def _learners(seconds: float) -> Iterator[Row]:
     for name, target in learners.PQN_TARGETS.items():
         pqn[name] = learners.pqn_rate(name, seconds=seconds)
         yield _row(f"pqn fast, {name}", pqn[name], "steps/s", target, "target")
-    small, dqn = learners.dqn_rates(10_000, 1_000_000, seconds=3 * seconds)
+    small, dqn = learners.dqn_rates(10_000, 1_000_000, steps=STEPS, seconds=PATIENCE * seconds)
     yield _row("dqn paper, maze-small, replay 1,000,000", dqn, "steps/s", small, "replay 10,000")
-    update, bare = learners.update_milliseconds(seconds=seconds)
+    update, bare = learners.update_milliseconds(seconds=PATIENCE * seconds)
     yield _row("dqn update", update, "ms", bare, "its matrix products and Adam alone")
     for name in ("maze-small", "butterflies-large"):
         kept, everything = learners.replay_gigabytes(name)
         yield _row(f"replay of 1,000,000 steps, {name}", kept, "GB", everything, "s, theta and successors as float32")
-    taken = learners.checkpoint_seconds()
-    yield _row("checkpoint of dqn paper, maze-small, replay 1,000,000", taken, "s", 10.0, "limit")
+    written = learners.checkpoint_seconds()
+    yield _row("checkpoint of dqn paper, maze-small, replay 1,000,000", written, "s", 10.0, "limit")
     if find_spec("stable_baselines3") is None:
         return
     from sadapt.benchmarks import sb3
 
     peers = [sb3.training(fused=fused, steps=STEPS) for fused in (False, True)]
-    ours, *theirs = (STEPS / each for each in best_of(learners.dqn_training(steps=STEPS), *peers, seconds=2 * seconds))
+    taken = best_of(learners.dqn_training(steps=STEPS), *peers, seconds=PATIENCE * seconds)
+    ours, *theirs = (STEPS / each for each in taken)
     for how, peer in zip(("as it comes", "fused Adam"), theirs, strict=True):
         yield _row("dqn paper, maze-small", ours, "steps/s", peer, f"stable-baselines3 dqn, {how}")
         yield _row("pqn fast, maze-small", pqn["maze-small"], "steps/s", peer, f"stable-baselines3 dqn, {how}")
     if find_spec("ale_py") is not None and find_spec("cv2") is not None:
         both = learners.atari_training(steps=ATARI_STEPS), sb3.atari_training(steps=ATARI_STEPS)
-        ours, peer = (ATARI_STEPS / each for each in best_of(*both, seconds=seconds))
+        ours, peer = (ATARI_STEPS / each for each in best_of(*both, seconds=PATIENCE * seconds))
         yield _row("dqn paper, atari-freeway", ours, "steps/s", peer, "stable-baselines3 dqn")
 
 
