@@ -31,7 +31,7 @@ lint: .venv/.ready-test ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-slow: .venv/.ready-test ## the learning tests, minutes each
+slow: .venv/.ready-slow ## the learning tests, minutes each
 	$(BIN)/pytest -m slow
 
 soak: .venv/.ready-test ## kill training twenty times a learner, at random moments, and compare the end
@@ -47,19 +47,26 @@ clean: ## remove caches, builds and the demo's output (keeps runs/ and .venv)
 distclean: clean ## clean, and remove .venv too
 	rm -rf .venv
 
-.venv/.ready: pyproject.toml
+.venv/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	    echo "sadapt needs Python 3.11 or later; $(PYTHON) is $$(command -v $(PYTHON) >/dev/null \
 	        && $(PYTHON) --version 2>&1 || echo not on this machine)." \
 	        "Name another one, for example: make PYTHON=python3.12 demo" >&2; exit 1; }
 	@echo "setting up .venv (a minute or two, the first time)"
 	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.ready: pyproject.toml | .venv/.python
 	@$(PIP) install --no-compile --editable .
 	@touch $@
 
-.venv/.ready-test: .venv/.ready
-	@echo "adding the test tools to .venv"
+.venv/.ready-test: pyproject.toml | .venv/.python
 	@$(PIP) install --no-compile --editable ".[test]"
+	@touch $@ .venv/.ready
+
+.venv/.ready-slow: .venv/.ready-test
+	@echo "adding Ray and submitit to .venv"
+	@$(PIP) install --no-compile --editable ".[test,ray,slurm]"
 	@touch $@
 
 .venv/.ready-bench: .venv/.ready

@@ -260,6 +260,7 @@ def test_walker_reaches_the_goal_of_the_packaged_mazes(name):
     assert high.min() > random.max() + 1
 
 
+@pytest.mark.slow
 def test_large_butterflies_have_more_room_below_than_above():
     (low, caught), (random, by_chance), (high, touched) = played(
         "butterflies-large", ["chaser", "random", "avoider"], 4
@@ -270,6 +271,7 @@ def test_large_butterflies_have_more_room_below_than_above():
     assert random.mean() - low.mean() > 3 * (high.mean() - random.mean()) > 0
 
 
+@pytest.mark.slow
 def test_small_butterflies_have_as_much_room_below_as_above():
     (low, caught), (random, by_chance), (high, touched) = played(
         "butterflies-small", ["chaser", "random", "avoider"], 64

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from sadapt.errors import UserError
-from sadapt.experiments import plan
+from sadapt.experiments import plan, worker
 from sadapt.experiments.executors import here, on_slurm
 from sadapt.experiments.sweep import Sweep, account, carry_out, expected_seconds, kind
 from sadapt.runs.folder import write_json
@@ -80,7 +80,8 @@ def test_runs_with_other_settings_are_not_mixed_in(tmp_path):
     write_json(folder.config, {"settings": {**settings, "num_envs": 8}})
     with pytest.raises(UserError, match="num_envs: 8, 64"):
         sweep.require_same_settings()
-    assert run_all(sweep) in ([0, 2], [2, 0])
+    with pytest.raises(UserError, match="holds a run with other settings"):
+        worker.carry_out(sweep.job(sweep.experiment.runs[1]))
     assert not folder.metrics.exists()
 
 

@@ -154,6 +154,7 @@ def test_action_matters(learner):
     check(values(env, learner, [((0, 0, 1), 0, 0)]), [[-1, 1]], atol=0.1)
 
 
+@pytest.mark.slow
 @dqn_when_slow
 def test_action_and_observation_matter(learner):
     env = world(

@@ -138,6 +138,7 @@ def test_samples_are_whole_transitions_and_cover_all_steps(num_envs, death, stac
         assert {i for w, i in drawn if w == world} == steps
 
 
+@pytest.mark.slow
 def test_sampling_is_uniform_over_steps():
     env = noise_world(death=0.0)
     marginal = bernoulli(env.seen_shape)

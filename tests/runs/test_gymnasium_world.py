@@ -110,6 +110,7 @@ def test_a_world_that_breaks_is_named(name, message):
         worlds.step(jax.random.key(0), np.ones(1, int))
 
 
+@pytest.mark.slow
 def test_a_run_in_a_users_own_world_stops_and_goes_on(tmp_path, capsys):
     words = "--num-envs 1 --num-steps 8 --minibatch-size 8 --hidden 16 --random-episodes 4 --total-timesteps 2000 -q"
     out = tmp_path / "run"

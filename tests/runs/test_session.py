@@ -152,7 +152,7 @@ def two_checkpoints(tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize("damage", [empty, cut, flip])
+@pytest.mark.parametrize("damage", [*(pytest.param(each, marks=pytest.mark.slow) for each in (empty, cut)), flip])
 def test_a_damaged_checkpoint_is_named_and_the_one_before_used(tmp_path, two_checkpoints, finished, caplog, damage):
     run = copied(two_checkpoints, tmp_path)
     broken = run.checkpoints.paths()[-1]

@@ -113,6 +113,7 @@ def test_seeds_are_spread_over_devices():
     np.testing.assert_allclose(spread, state.tally.entropy, rtol=1e-3)
 
 
+@pytest.mark.slow
 @every_learner
 def test_same_seed_same_bytes_other_seed_other_bytes(learner):
     def trained(seed):

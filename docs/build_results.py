@@ -1,0 +1,77 @@
+"""Fills the tables of docs/results.md from stored runs: `python docs/build_results.py [RESULTS]`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from sadapt.experiments.claims import evaluate, markdown
+from sadapt.experiments.sweep import account
+from sadapt.motivation.objectives import OBJECTIVES
+from sadapt.report.stored import Group, Results, load
+
+HERE = Path(__file__).parent
+COLUMNS = {"return": "return", "deaths": "deaths", "entropy": "final entropy", "alpha": "share of S-Min"}
+
+
+def finals(results: Results, learner: str) -> str:
+    """The last tenth of every agent's runs: mean and standard deviation over seeds."""
+    lines = ["| world | agent | seeds | steps | H_rand | " + " | ".join(COLUMNS.values()) + " |"]
+    lines.append("|---|---|" + "---:|" * (3 + len(COLUMNS)))
+    for agent, group in sorted(results.groups.items(), key=_order):
+        if agent.learner != learner:
+            continue
+        title = OBJECTIVES[agent.objective].title + (", Gaussian" if agent.marginal == "gaussian" else "")
+        random = f"{np.nanmean(group.columns['h_random']):.4g}"
+        cells = [agent.env, title, str(len(group.seeds)), f"{group.total / 1e6:.1f}M", random]
+        lines.append(f"| {' | '.join([*cells, *(_spoken(group, column) for column in COLUMNS)])} |")
+    return "\n".join(lines) + "\n"
+
+
+def _order(entry: tuple) -> tuple:
+    agent = entry[0]
+    return agent.env, list(OBJECTIVES).index(agent.objective), agent.marginal
+
+
+def _spoken(group: Group, column: str) -> str:
+    if column == "deaths" and not np.nansum(group.columns.get("deaths", np.zeros(1))):
+        return ""
+    values = group.final(column) if column in group.columns else np.array([np.nan])
+    return f"{values.mean():.3g} ± {values.std():.2g}" if np.isfinite(values).all() else ""
+
+
+def costs(folder: Path) -> str:
+    """What every call of `sadapt sweep` took, as it wrote it down itself."""
+    lines = ["| command | began | runs | failed | wall | core-hours |", "|---|---|---:|---:|---:|---:|"]
+    wall = core = 0.0
+    for entry in account(folder):
+        wall, core = wall + entry["wall_seconds"], core + entry["core_seconds"]
+        lines.append(
+            f"| `{entry['command']}` | {entry['began']} | {entry['finished']} | {entry['failed']} | "
+            f"{entry['wall_seconds'] / 60:.0f} min | {entry['core_seconds'] / 3600:.2f} |"
+        )
+    lines.append(f"| all | | | | {wall / 60:.0f} min | {core / 3600:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parent / "results"
+    results, page = load(folder), HERE / "results.md"
+    blocks = {
+        "claims": markdown(evaluate(results)),
+        "finals": finals(results, "pqn"),
+        "dqn": finals(results, "dqn"),
+        "costs": costs(folder),
+    }
+    text = page.read_text(encoding="utf-8")
+    for name, block in blocks.items():
+        place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        text = place.sub(lambda found, block=block: found[1] + block + found[2], text)
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
