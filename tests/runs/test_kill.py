@@ -86,7 +86,7 @@ def final_state(folder: RunFolder) -> dict[str, bytes]:
     return {name: tensor.tobytes() for name, tensor in tensors.items()}
 
 
-@pytest.mark.parametrize("learner", ["dqn", pytest.param("pqn", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_killed_and_resumed_equals_undisturbed(tmp_path, shared_programs, learner):
     chance, cache = random.Random(learner), shared_programs
     alone, killed = RunFolder(tmp_path / "alone"), RunFolder(tmp_path / "killed")
