@@ -39,18 +39,24 @@ RANDOM_CATCH, RANDOM_DEATHS, RANDOM_PER_LIFE = 16.5, 23.0, 0.5
 
 TASKS = {
     "tetris-s-min": Task("tetris", "s-min", 3, "deaths", lambda x, _: x < 2, "under 2 deaths per 200 steps"),
-    "maze-small-s-max": Task("maze-small", "s-max", 4, "return", lambda x, _: x >= 0.9, "goal in 90 % of episodes"),
+    "maze-small-s-max": Task("maze-small", "s-max", 4, "return", lambda x, _: x >= 0.9, "goal in 90 % of episodes",
+        steps=1_000_000,
+    ),
     "maze-small-s-min": Task(
-        "maze-small", "s-min", 3, "entropy", lambda x, row: x < (row["h_random"] or 0) / 5, "entropy under H_rand / 5"
+        "maze-small", "s-min", 3, "entropy", lambda x, row: x < (row["h_random"] or 0) / 5, "entropy under H_rand / 5",
+        steps=1_000_000,
     ),
     "butterflies-large-extrinsic": Task(
         "butterflies-large", "extrinsic", 4, "return", lambda x, _: x >= 0.8 * 109, "80 % of 109 caught",
         steps=1_000_000,
     ),
     "butterflies-large-s-min": Task(
-        "butterflies-large", "s-min", 10, "return", lambda x, _: x >= 2 * RANDOM_CATCH, "twice Random's catch"
+        "butterflies-large", "s-min", 10, "return", lambda x, _: x >= 2 * RANDOM_CATCH, "twice Random's catch",
+        steps=3_000_000,
     ),
-    "maze-large-s-max": Task("maze-large", "s-max", 15, "return", lambda x, _: x >= 0.8, "goal in 80 % of episodes"),
+    "maze-large-s-max": Task("maze-large", "s-max", 15, "return", lambda x, _: x >= 0.8, "goal in 80 % of episodes",
+        steps=3_000_000,
+    ),
     "minatar-breakout-extrinsic": Task(
         "minatar-breakout", "extrinsic", 10, "per_life", lambda x, _: x >= 5 * RANDOM_PER_LIFE, "five times Random's"
     ),

@@ -14,16 +14,20 @@ PRESETS = ("fast", "paper")
 
 
 FAST_STEPS = {
-    "maze-small": 1_000_000,
-    "maze-large": 3_000_000,
-    "butterflies-small": 1_500_000,
-    "butterflies-": 3_000_000,
+    "maze-small": 2_000_000,
+    "maze-large": 4_000_000,
+    "butterflies-small": 2_000_000,
+    "butterflies-": 6_000_000,
     "tetris": 2_500_000,
     "gym:": 500_000,
     "atari-": 1_000_000,
     "": 2_000_000,
 }
 """Environment steps by the longest matching beginning of the world's name."""
+
+
+PATIENCE = 0.75
+"""Share of the training before the bandit listens: exploration has ended at a half, what was learned shows then."""
 
 
 WORLDS_OUTSIDE = 8
@@ -78,13 +82,17 @@ def paper(env: str) -> Settings:
 
 
 def fast(env: str) -> Settings:
-    """Ours: PQN, 64 worlds side by side, rewards relative to their mean at the same time step."""
+    """Ours: PQN, 64 worlds side by side, rewards relative to their mean at the same time step, a patient bandit."""
     return Settings(
         env=env,
         total_timesteps=by_prefix(FAST_STEPS, env),
         num_envs=WORLDS_OUTSIDE if env.startswith(("gym:", "atari-")) else 64,
         motivation=MotivationSettings(
-            ucb_c=curious(env), baseline="time", reward_clip=5.0, random_episodes=patience(env)
+            ucb_c=curious(env),
+            bandit_patience=PATIENCE,
+            baseline="time",
+            reward_clip=5.0,
+            random_episodes=patience(env),
         ),
         learner=PQNSettings(),
     )
