@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sadapt.errors import UserError
-from sadapt.learners.networks import Network, paper, paper_kind, plain, plain_conv, window
+from sadapt.learners.networks import Network, paper, paper_kind, per_arm, plain, plain_conv, window
 from sadapt.motivation.augmented import Augmented
 
 AGENT = 1
@@ -27,11 +27,11 @@ NETWORKS = {
     "paper conv-large": (paper, (17, 16, 3), (17, 16, 2), {"kind": "conv-large"}),
     "paper atari": (paper, (36, 36, 1), (9, 9, 2), {"kind": "atari"}),
     "window": (window, (10, 12, 3), (10, 12, 2), {"agent_channel": AGENT}),
-    "window per arm": (window, (10, 12, 3), (10, 12, 2), {"agent_channel": AGENT, "heads": "per-arm", "stride": 1}),
+    "window of stride 1": (window, (10, 12, 3), (10, 12, 2), {"agent_channel": AGENT, "stride": 1}),
     "plain": (plain, (10, 4, 2), (10, 4, 1), {}),
-    "plain per arm": (plain, (4,), (8,), {"hidden": (16,), "heads": "per-arm"}),
+    "plain of a vector": (plain, (4,), (8,), {"hidden": (16,)}),
     "plain_conv": (plain_conv, (10, 10, 4), (10, 10, 4), {}),
-    "plain_conv per arm": (plain_conv, (5, 7, 4), (5, 7, 8), {"heads": "per-arm", "filters": 4}),
+    "plain_conv of four filters": (plain_conv, (5, 7, 4), (5, 7, 8), {"filters": 4}),
 }
 
 
@@ -129,7 +129,7 @@ def test_every_parameter_gets_a_finite_gradient(built):
         assert np.abs(leaf).max() > 0, path
 
 
-@pytest.mark.parametrize("name", ["paper mlp", "paper conv-small", "window per arm", "plain per arm", "plain_conv"])
+@pytest.mark.parametrize("name", ["paper mlp", "paper conv-small", "window", "plain of a vector", "plain_conv"])
 def test_without_theta_a_network_sees_s_only(name):
     blind = build(name, theta=False)
     seen = blind.seen
@@ -223,7 +223,7 @@ def test_the_window_and_plain_networks_have_the_parameters_counted_by_hand():
     conv = linear(9 * 6, 16) + 2 * 25 * 16
     trunk = conv + linear(25 * 16 + beside, 128) + 2 * 128
     assert count(window((32, 32, 3), (32, 32, 2), 5, 2)) == trunk + linear(128, 5)
-    assert count(window((32, 32, 3), (32, 32, 2), 5, 2, heads="per-arm")) == trunk + linear(128, 10)
+    assert count(per_arm(window((32, 32, 3), (32, 32, 2), 5, 2))) == 2 * (trunk + linear(128, 5))
     dense = linear(80 + 40 + 2, 128) + linear(128, 128) + 4 * 128
     assert count(plain((10, 4, 2), (10, 4, 1), 12)) == dense + linear(128, 12)
     whole = linear(9 * 8, 16) + 2 * 1024 + linear(1024 + 2, 128) + 2 * 128
@@ -328,11 +328,24 @@ def test_far_cells_reach_the_window_network_through_the_summary_only():
     assert np.flatnonzero(np.asarray(near.beside) != np.asarray(away.beside)).tolist() == [15 * 3 + 2, 16 * 3 + 2]
 
 
-def test_each_arm_has_its_own_head():
-    network, params, seen, run = build("plain per arm")
-    head = {**params["head"], "bias": params["head"]["bias"] + jnp.repeat(jnp.asarray([0.0, 100.0]), ACTIONS)}
-    gain = forward(network, {**params, "head": head}, seen) - run(seen)
-    np.testing.assert_allclose(gain, 100 * np.repeat(seen.arm[:, None], ACTIONS, axis=1), atol=1e-3)
+def test_a_network_per_arm_is_that_arms_network():
+    alone = plain((4,), (8,), ACTIONS, hidden=(16,))
+    both, seen = per_arm(alone), scene(3, (4,), (8,))
+    params = random_params(both)
+    q = both.apply(params, jax.vmap(both.view)(seen))
+    views = jax.vmap(alone.view)(seen)
+    for arm, name in enumerate(("arm_0", "arm_1")):
+        rows = seen.arm == arm
+        assert rows.any()
+        np.testing.assert_allclose(q[rows], alone.apply(params[name], views)[rows], rtol=1e-6)
+
+
+def test_what_one_arm_learns_leaves_the_other_as_it_was():
+    network, seen = per_arm(plain((4,), (8,), ACTIONS, hidden=(16,))), scene(3, (4,), (8,))
+    views = jax.vmap(network.view)(seen._replace(arm=np.ones(4, np.float32)))
+    gradient = jax.grad(lambda params: jnp.sum(network.apply(params, views)))(random_params(network))
+    assert all(not leaf.any() for leaf in jax.tree.leaves(gradient["arm_0"]))
+    assert any(leaf.any() for leaf in jax.tree.leaves(gradient["arm_1"]))
 
 
 @pytest.mark.parametrize(
@@ -343,7 +356,6 @@ def test_each_arm_has_its_own_head():
         (lambda: window((4,), None, 5, 0), "height x width x channels"),
         (lambda: window((10, 10, 3), (10, 10, 3), 5, 1, radius=0), "got radius 0"),
         (lambda: plain_conv((84, 84, 4), (21, 21, 2), 5), "on one grid"),
-        (lambda: plain((4,), (8,), 2, heads="per-am"), "did you mean 'per-arm'"),
     ],
 )
 def test_what_cannot_be_built_is_refused(make, words):

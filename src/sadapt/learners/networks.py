@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,6 @@ Array = jax.Array
 Shape = tuple[int, ...]
 Params = dict[str, Any]
 View = Any
-Heads = Literal["shared", "per-arm"]
 
 
 class Network(NamedTuple):
@@ -228,25 +227,10 @@ def normed(key: Array, shape: Shape, features: int) -> Params:
     return {"linear": orthogonal()(key, shape), "norm": unit_norm(features)}
 
 
-def number_of_heads(heads: Heads, theta_shape: Shape | None) -> int:
-    """One head, or one per arm; a network that does not see alpha has no use for two."""
-    if heads not in ("shared", "per-arm"):
-        raise UserError(f"unknown heads {heads!r}: {nearest(heads, ('shared', 'per-arm'))}")
-    return 1 if heads == "shared" or theta_shape is None else 2
-
-
-def action_values(params: Params, hidden: Array, beside: Array, num_actions: int) -> Array:
-    """Linear head; of two, the one of the arm that `beside` ends with."""
-    q = dense(params, hidden)
-    if q.shape[-1] == num_actions:
-        return q
-    return jnp.where(beside[:, -1:] < 0.5, q[:, :num_actions], q[:, num_actions:])
-
-
 def one_convolution(
-    cells: Shape, beside: int, num_actions: int, *, filters: int, stride: int, hidden: int, heads: int
+    cells: Shape, beside: int, num_actions: int, *, filters: int, stride: int, hidden: int
 ) -> tuple[Callable[[Array], Params], Callable[[Params, Cells], Array]]:
-    """`init` and `apply`: a 3x3 convolution, a dense layer that also sees what is beside it, and the heads.
+    """`init` and `apply`: a 3x3 convolution, a dense layer that also sees what is beside it, and the head.
 
     Layer norm before each ReLU; that of the convolution is over a whole example: over the filters of each cell it
     takes longer than the convolution.
@@ -259,7 +243,7 @@ def one_convolution(
         return {
             "conv": normed(key_conv, (3, 3, cells[-1], filters), features),
             "dense": normed(key_dense, (features + beside, hidden), hidden),
-            "head": orthogonal(1.0)(key_head, (hidden, heads * num_actions)),
+            "head": orthogonal(1.0)(key_head, (hidden, num_actions)),
         }
 
     def apply(params: Params, views: Cells) -> Array:
@@ -267,7 +251,7 @@ def one_convolution(
         local = jax.nn.relu(layer_norm(params["conv"]["norm"], local))
         x = dense(params["dense"]["linear"], jnp.concatenate([local, views.beside], axis=-1))
         x = jax.nn.relu(layer_norm(params["dense"]["norm"], x))
-        return action_values(params["head"], x, views.beside, num_actions)
+        return dense(params["head"], x)
 
     return init, apply
 
@@ -302,7 +286,6 @@ def window(
     filters: int = 16,
     stride: int = 2,
     hidden: int = 128,
-    heads: Heads = "shared",
 ) -> Network:
     """The cells around the agent in one 3x3 convolution, beside a coarse summary of the whole map, t/T and alpha.
 
@@ -333,7 +316,6 @@ def window(
         filters=filters,
         stride=stride,
         hidden=hidden,
-        heads=number_of_heads(heads, theta_shape),
     )
     return Network(init, view, apply)
 
@@ -346,7 +328,6 @@ def plain_conv(
     filters: int = 16,
     stride: int = 1,
     hidden: int = 128,
-    heads: Heads = "shared",
     scale: float = 1.0,
 ) -> Network:
     """The whole map in one 3x3 convolution, beside t/T and alpha: for small maps without an agent to look around."""
@@ -363,7 +344,6 @@ def plain_conv(
         filters=filters,
         stride=stride,
         hidden=hidden,
-        heads=number_of_heads(heads, theta_shape),
     )
     return Network(init, view, apply)
 
@@ -374,18 +354,16 @@ def plain(
     num_actions: int,
     *,
     hidden: tuple[int, ...] = (128, 128),
-    heads: Heads = "shared",
     scale: float = 1.0,
 ) -> Network:
     """Layer-normed dense layers over s, theta, t/T and alpha, flattened: for a few dozen entries."""
     shapes, extra = shapes_seen(obs_shape, theta_shape)
     layers = list(pairwise((sum(map(math.prod, shapes)) + extra, *hidden)))
-    count = number_of_heads(heads, theta_shape)
 
     def init(key: Array) -> Params:
         key_head, *keys = jax.random.split(key, 1 + len(layers))
         trunk = {f"dense_{i}": normed(keys[i], shape, shape[-1]) for i, shape in enumerate(layers)}
-        return {**trunk, "head": orthogonal(1.0)(key_head, (hidden[-1], count * num_actions))}
+        return {**trunk, "head": orthogonal(1.0)(key_head, (hidden[-1], num_actions))}
 
     def view(seen: Augmented) -> Array:
         entries = [x.reshape(-1) for x in maps(seen, theta_shape, scale)]
@@ -395,6 +373,30 @@ def plain(
         x = views
         for i in range(len(layers)):
             x = jax.nn.relu(layer_norm(params[f"dense_{i}"]["norm"], dense(params[f"dense_{i}"]["linear"], x)))
-        return action_values(params["head"], x, views, num_actions)
+        return dense(params["head"], x)
+
+    return Network(init, view, apply)
+
+
+class OnArm(NamedTuple):
+    """A view, and the arm that it is seen on."""
+
+    view: View
+    arm: Array
+
+
+def per_arm(network: Network, arms: int = 2) -> Network:
+    """A network of its own for every arm: what one arm learns disturbs no other."""
+
+    def init(key: Array) -> Params:
+        return {f"arm_{arm}": network.init(part) for arm, part in enumerate(jax.random.split(key, arms))}
+
+    def view(seen: Augmented) -> OnArm:
+        assert seen.arm is not None
+        return OnArm(network.view(seen), seen.arm)
+
+    def apply(params: Params, views: OnArm) -> Array:
+        q = jnp.stack([network.apply(params[f"arm_{arm}"], views.view) for arm in range(arms)])
+        return jnp.take_along_axis(q, views.arm.astype(jnp.int32)[None, :, None], axis=0)[0]
 
     return Network(init, view, apply)

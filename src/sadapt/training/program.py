@@ -17,7 +17,7 @@ from sadapt.errors import UserError
 from sadapt.learners.base import Learner, LearnerState, Report
 from sadapt.learners.dqn import DQNSettings, dqn
 from sadapt.learners.idle import idle
-from sadapt.learners.networks import Network, paper, paper_kind, plain, plain_conv, window
+from sadapt.learners.networks import Network, paper, paper_kind, per_arm, plain, plain_conv, window
 from sadapt.learners.pqn import pqn
 from sadapt.learners.replay import Replay, replay
 from sadapt.motivation import objectives
@@ -131,6 +131,12 @@ def death_treatment(env: Facts, settings: Settings) -> str:
 
 
 def build_network(env: Facts, marginal: Marginal, row: Objective, settings: Settings) -> Network:
+    """The network that the settings ask for, or one per arm."""
+    network = one_network(env, marginal, row, settings)
+    return per_arm(network, len(ARMS)) if row.arm is None and settings.network.arms == "apart" else network
+
+
+def one_network(env: Facts, marginal: Marginal, row: Objective, settings: Settings) -> Network:
     """The network that the settings ask for."""
     wanted, theta = settings.network, marginal.feature_shape if row.sees_theta else None
     name: str = wanted.network

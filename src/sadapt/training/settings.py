@@ -51,6 +51,8 @@ class NetworkSettings:
 
     network: Literal["auto", "paper", "window", "plain"] = "auto"
     """auto is the paper's for dqn and for screens; else the window where there is an agent channel, or plain."""
+    arms: Literal["together", "apart"] = "together"
+    """Whether S-Adapt has one network that sees its arm, or one per arm."""
     hidden: int = 128
     """Units of the hidden layer of window and plain networks."""
     radius: int = 5
