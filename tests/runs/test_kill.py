@@ -21,7 +21,10 @@ from sadapt.runs.folder import RunFolder
 from sadapt.training.metrics import CLOCK
 
 KILLS = int(os.environ.get("SADAPT_KILLS", "3"))
-COMMON = "--horizon 20 --random-episodes 4 --hidden 16 --seed 3 --log-interval 2000 --checkpoint-interval 0.05 --quiet"
+COMMON = (
+    "--horizon 20 --random-episodes 4 --hidden 16 --arms together --seed 3 --log-interval 2000 "
+    "--checkpoint-interval 0.05 --quiet"
+)
 LEARNERS = {
     "pqn": "--num-envs 8 --num-steps 8 --minibatch-size 32 --total-timesteps 160000",
     "dqn": "--learner dqn --network plain --num-envs 2 --batch-size 8 --buffer-size 60000 --learning-starts 1000 "

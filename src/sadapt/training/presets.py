@@ -8,7 +8,7 @@ from dataclasses import replace
 from sadapt.errors import UserError, nearest
 from sadapt.learners.dqn import DQNSettings
 from sadapt.learners.pqn import PQNSettings
-from sadapt.training.settings import MotivationSettings, Settings
+from sadapt.training.settings import MotivationSettings, NetworkSettings, Settings
 
 PRESETS = ("fast", "paper")
 
@@ -82,7 +82,10 @@ def paper(env: str) -> Settings:
 
 
 def fast(env: str) -> Settings:
-    """Ours: PQN, 64 worlds side by side, rewards relative to their mean at the same time step, a patient bandit."""
+    """Ours: PQN, 64 worlds side by side, rewards relative to their mean at the same time step, a patient bandit.
+
+    S-Adapt has a network per arm: sharing one, the arm that is learned second is held back by the first.
+    """
     return Settings(
         env=env,
         total_timesteps=by_prefix(FAST_STEPS, env),
@@ -94,5 +97,6 @@ def fast(env: str) -> Settings:
             reward_clip=5.0,
             random_episodes=patience(env),
         ),
+        network=NetworkSettings(arms="apart"),
         learner=PQNSettings(),
     )
