@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -85,6 +84,7 @@ class Sweep(NamedTuple):
             path=str(self.out / run.path),
             settings=config.to_dict(run.settings),
             cache=str((self.out / CACHE / "programs").resolve()),
+            words=tuple(sys.argv[1:]),
             measure=measure,
         )
 
@@ -101,7 +101,7 @@ def last_step(folder: RunFolder) -> int:
 def kind(run: Planned) -> str:
     """What decides a run's pace: everything but its seed and length, and of its agent only what it computes."""
     row = OBJECTIVES[run.settings.objective]
-    like = "s-adapt" if row.intrinsic else run.settings.objective
+    like = "s-min" if row.intrinsic and row.arm is not None else run.settings.objective
     alike = replace(run.settings, seed=0, total_timesteps=1, objective=like)
     return json.dumps([platform.node(), os.cpu_count(), config.to_dict(alike)], sort_keys=True)
 
@@ -163,7 +163,7 @@ def carry_out(
             sweep,
             {
                 "experiment": sweep.experiment.name,
-                "command": shlex.join(["sadapt", *sys.argv[1:]]) if Path(sys.argv[0]).name == "sadapt" else "python",
+                "command": config.command(),
                 "revision": config.revision(),
                 "machine": f"{platform.machine()}, {os.cpu_count()} cores",
                 "workers": workers or len(available()),

@@ -31,6 +31,8 @@ class Job(NamedTuple):
     settings: dict[str, Any]
     cache: str | None = None
     """Where compiled programs are kept for the next run of the same kind."""
+    words: tuple[str, ...] = ()
+    """Those after `sadapt` on the command line that asked for the run."""
     measure: bool = False
     """Print the steps per second instead of training."""
 
@@ -63,7 +65,8 @@ def _end_with_parent() -> None:
 
 
 def _prepare(job: Job, core: int | None) -> None:
-    """One core, and programs that are compiled once for all seeds."""
+    """One core, programs that are compiled once for all seeds, and the command as the run's `config.json` tells it."""
+    sys.argv = ["sadapt", *job.words]
     from sadapt.runs.cores import one_core
 
     if os.environ.get("JAX_PLATFORMS", "cpu") == "cpu":

@@ -70,8 +70,14 @@ def record(settings: Settings) -> dict[str, Any]:
         "version": __version__,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in RECORDED}},
         "revision": revision(),
-        "command": shlex.join(["sadapt", *sys.argv[1:]]) if Path(sys.argv[0]).name == "sadapt" else "python",
+        "command": command(),
     }
+
+
+def command() -> str:
+    """The words that started this program, or `python` where it is not ours."""
+    ours = Path(sys.argv[0]).name in ("sadapt", "__main__.py")
+    return shlex.join(["sadapt", *sys.argv[1:]]) if ours else "python"
 
 
 def revision() -> str | None:
