@@ -1,8 +1,11 @@
 """Stored runs to figures: what is on them, and that the numbers are those of the files."""
 
+import json
+
 import numpy as np
 import pytest
 
+from sadapt.cli import main
 from sadapt.errors import UserError
 from sadapt.report.figures import FIGURES, curve, draw, summary
 from sadapt.report.statistics import bootstrap, interquartile_mean
@@ -119,3 +122,20 @@ def test_mistakes_are_told(stored, tmp_path):
     with pytest.raises(UserError, match="holds no runs"):
         load(tmp_path / "nowhere")
     assert len(FIGURES) == 10
+
+
+def test_the_commands_draw_and_answer(stored, tmp_path, capsys):
+    assert main(["figures", str(stored), "--only", "F2", "--out", str(tmp_path / "out"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "F2": [str(tmp_path / "out" / f"F2.{kind}") for kind in ("png", "svg")]
+    }
+    assert main(["claims", str(stored), "--json", "--out", str(tmp_path / "claims.md")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    answers = {(each["id"], each["world"]): each["answer"] for each in told}
+    assert answers["M1", "maze-small"] == "no"  # here everybody reaches the goal
+    assert answers["M1", "maze-large"] == "not enough runs"
+    assert answers["M1", "all"] == "no"
+    assert "| M1 | **no** |" in (tmp_path / "claims.md").read_text()
+    assert main(["claims", str(stored)]) == 0
+    assert "consistently reach the goal" in capsys.readouterr().out
+    assert main(["figures", str(tmp_path / "nowhere")]) == 2
