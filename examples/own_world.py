@@ -62,7 +62,8 @@ def main() -> None:
             episode = info["surprise_episode"]
             print(
                 f"arm {episode['arm']}  task return {episode['extrinsic_return']:.1f}  "
-                f"surprise {episode['surprise']:.2f}  entropy {episode['entropy']:.2f}  feedback {episode['feedback']:.3f}"
+                f"surprise {episode['surprise']:.2f}  entropy {episode['entropy']:.2f}  "
+                f"feedback {episode['feedback']:.3f}"
             )
             env.reset()
 

@@ -20,7 +20,7 @@ LIMITS = {"one world": 150.0, "64 worlds, each": 30.0}
 """Microseconds a step."""
 
 
-class Film(gymnasium.Env[np.ndarray, int]):
+class Film(gymnasium.Env[np.ndarray, Any]):
     """Shows one picture after another at next to no cost."""
 
     observation_space, action_space = SPACE, spaces.Discrete(6)
@@ -77,12 +77,10 @@ def _playing(env: Any, action: Any) -> Callable[[], None]:
 def overhead_microseconds(what: str, *, obs_mode: str = "dict", seconds: float = 3.0) -> float:
     """Microseconds that the wrapper adds to a step, per world: `what` is a key of `LIMITS`."""
     options: dict[str, Any] = {"h_random": 10.0, "horizon": HORIZON, "obs_mode": obs_mode}
-    bare: Any
-    wrapped: Any
     if what == "one world":
-        bare, wrapped, action, worlds = Film(), SurpriseWrapper(Film(), "s-adapt", **options), 0, 1
+        wrapped, bare, worlds = _playing(SurpriseWrapper(Film(), **options), 0), _playing(Film(), 0), 1
     else:
-        bare, wrapped = Films(), SurpriseVectorWrapper(Films(), "s-adapt", **options)
-        action, worlds = np.zeros(WORLDS, int), WORLDS
-    with_wrapper, without = best_of(_playing(wrapped, action), _playing(bare, action), seconds=seconds)
+        actions, worlds = np.zeros(WORLDS, int), WORLDS
+        wrapped, bare = _playing(SurpriseVectorWrapper(Films(), **options), actions), _playing(Films(), actions)
+    with_wrapper, without = best_of(wrapped, bare, seconds=seconds)
     return (with_wrapper - without) / STEPS / worlds * 1e6

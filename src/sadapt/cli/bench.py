@@ -16,7 +16,7 @@ EXPECTED = 32
 
 @dataclass(frozen=True)
 class BenchCommand:
-    """Measure speed on one core of this machine: worlds, wrappers, learners, and their peers where they are installed."""
+    """Measure speed on one core: worlds, wrappers, learners, and their peers where they are installed."""
 
     part: Annotated[
         Literal["all", "worlds", "wrappers", "learners"], tyro.conf.Positional, arg(help_behavior_hint="")

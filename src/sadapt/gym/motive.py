@@ -52,7 +52,7 @@ class SurpriseSettings:
     extrinsic_scale: float = 0.0
     """Factor of the task's reward, added to it."""
     bootstrap: str = "auto"
-    """Whether values end at the horizon, told as `terminated` (terminal), or not (through); auto ends them for surprise."""
+    """Whether the horizon is told as terminated too (terminal) or not (through); auto does so for surprise."""
     pseudo_count: float = 0.0
     """Imagined all-zero observations before the first."""
     probability_clip: float = 1e-4
