@@ -15,7 +15,7 @@ from sadapt.benchmarks.timing import best_of
 from sadapt.gym.wrappers import SurpriseVectorWrapper, SurpriseWrapper
 
 SPACE = spaces.Box(0, 1, (10, 10, 4), np.uint8)
-WORLDS, HORIZON, STEPS = 64, 500, 500
+WORLDS, HORIZON, STEPS = 64, 100, 100
 LIMITS = {"one world": 150.0, "64 worlds, each": 30.0}
 """Microseconds a step."""
 

@@ -107,12 +107,14 @@ class Motive:
         self.bandit: BanditState = self._bandit.init()
         self.normaliser: NormaliserState = self._normaliser.init()
         self._generator = np.random.default_rng(settings.seed)
-        self._theta: MarginalState = _side_by_side(self.marginal.init(), worlds)
+        self._seen: MarginalState = _side_by_side(self.marginal.init(), worlds)
+        self.theta: np.ndarray = self.marginal.features(self._seen)
+        """theta as the policy sees it."""
         self.clock = np.zeros(worlds, np.int32)
         self.arm = np.zeros(worlds, np.int32)
         self.under_way = np.zeros(worlds, bool)
         self._pulled = np.zeros(worlds, bool)
-        self._extrinsic, self._intrinsic, self._surprise = np.zeros((3, worlds))
+        self._extrinsic, self._surprise = np.zeros((2, worlds))
 
     def _make_marginal(self, shape: tuple[int, ...]) -> Marginal:
         wanted = self.settings
@@ -147,10 +149,11 @@ class Motive:
                 self.bandit = self._bandit.abandon(self.bandit, self.arm[world])
             self.arm[world], self._pulled[world] = self._choose()
         begun = self.marginal.update(_side_by_side(self.marginal.init(), len(which)), seen)
-        for everywhere, here in zip(self._theta, begun, strict=True):
+        for everywhere, here in zip(self._seen, begun, strict=True):
             everywhere[which] = here
+        self.theta = self.marginal.features(self._seen)
         self.under_way[which] = True
-        for sums in (self.clock, self._extrinsic, self._intrinsic, self._surprise):
+        for sums in (self.clock, self._extrinsic, self._surprise):
             sums[which] = 0
 
     def _choose(self) -> tuple[int, bool]:
@@ -164,16 +167,16 @@ class Motive:
 
     def absorb(self, seen: np.ndarray, extrinsic: np.ndarray, idle: np.ndarray | None = None) -> Paid:
         """One step of all worlds; in the worlds of the mask `idle` nothing happens, and their rows mean nothing."""
-        surprise = -self.marginal.log_prob(self._theta, seen)
-        self._theta = self.marginal.update(self._theta, seen)
-        entropy = self.marginal.entropy(self._theta)
+        surprise = -self.marginal.log_prob_at(self.theta, seen)
+        self._seen = self.marginal.update(self._seen, seen)
+        self.theta = self.marginal.features(self._seen)
+        entropy = self.marginal.entropy_at(self.theta)
         intrinsic = objectives.reward(SIGNED, self.arm, surprise, extrinsic, xp=np)
         if idle is not None:
             for values in (surprise, entropy, intrinsic):
                 values[idle] = 0
         reward = self._payment(intrinsic, extrinsic, idle)
         self._extrinsic += extrinsic
-        self._intrinsic += intrinsic
         self._surprise += surprise
         self.clock += 1
         return Paid(reward, intrinsic, surprise, entropy)
@@ -212,7 +215,7 @@ class Motive:
         self.under_way[which] = False
         return {
             "extrinsic_return": self._extrinsic[which],
-            "intrinsic_return": self._intrinsic[which],
+            "intrinsic_return": objectives.reward(SIGNED, self.arm[which], self._surprise[which], 0.0, xp=np),
             "length": self.clock[which],
             "arm": self.arm[which],
             "surprise": self._surprise[which] / self.clock[which],
@@ -222,10 +225,6 @@ class Motive:
             "arm_means": means,
             "arm_counts": counts,
         }
-
-    def theta(self) -> np.ndarray:
-        """theta as the policy sees it."""
-        return self.marginal.features(self._theta)
 
     def time(self) -> np.ndarray:
         """t / T."""

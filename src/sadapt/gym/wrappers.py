@@ -300,7 +300,7 @@ def _time_limit(env: Any) -> int | None:
 def _look(view: View, motive: Motive, obs: Any, entries: np.ndarray) -> Any:
     if motive.settings.obs_mode == "none":
         return obs
-    return view.look(obs, entries, motive.theta(), motive.time(), motive.alpha())
+    return view.look(obs, entries, motive.theta, motive.time(), motive.alpha())
 
 
 def _row(batch: Any, world: int) -> Any:

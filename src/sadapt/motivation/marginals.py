@@ -33,6 +33,10 @@ class Marginal(NamedTuple):
     features: Callable[[MarginalState], Any]
     """theta as the policy sees it."""
     feature_shape: tuple[int, ...]
+    log_prob_at: Callable[[Any, Any], Any]
+    """`log_prob` where theta is known already, as `features` gave it."""
+    entropy_at: Callable[[Any], Any]
+    """`entropy`, likewise."""
 
 
 class BernoulliState(NamedTuple):
@@ -73,18 +77,24 @@ def bernoulli(shape: tuple[int, ...], *, clip: float = 1e-4, pseudo_count: float
         unseen = (count == 0).astype(xp.float32)
         return (state.ones.astype(xp.float32) + unseen / 2) / (count + unseen)
 
-    def probabilities(state: BernoulliState) -> Any:
-        return xp.minimum(xp.maximum(features(state), least), most)
+    def probabilities(theta: Any) -> Any:
+        return xp.minimum(xp.maximum(theta, least), most)
 
-    def log_prob(state: BernoulliState, obs: Any) -> Any:
-        p = probabilities(state)
+    def log_prob_at(theta: Any, obs: Any) -> Any:
+        p = probabilities(theta)
         return xp.log(xp.where(obs.astype(bool), p, 1 - p)).sum(axis=entries)
 
-    def entropy(state: BernoulliState) -> Any:
-        p = probabilities(state)
+    def entropy_at(theta: Any) -> Any:
+        p = probabilities(theta)
         return -(p * xp.log(p) + (1 - p) * xp.log1p(-p)).sum(axis=entries)
 
-    return Marginal(init, update, log_prob, entropy, features, shape)
+    def log_prob(state: BernoulliState, obs: Any) -> Any:
+        return log_prob_at(features(state), obs)
+
+    def entropy(state: BernoulliState) -> Any:
+        return entropy_at(features(state))
+
+    return Marginal(init, update, log_prob, entropy, features, shape, log_prob_at, entropy_at)
 
 
 class GaussianState(NamedTuple):
@@ -122,18 +132,30 @@ def gaussian(shape: tuple[int, ...], *, std_floor: float = 0.1, pseudo_count: fl
         count = xp.maximum(state.count, xp.float32(1))[beside_entries]
         return xp.maximum(state.spread / count, xp.float32(least_variance))
 
-    def log_prob(state: GaussianState, obs: Any) -> Any:
-        var = variance(state)
-        deviation = obs.astype(xp.float32) - state.mean
+    def likelihood(mean: Any, var: Any, obs: Any) -> Any:
+        deviation = obs.astype(xp.float32) - mean
         return -xp.sum(deviation * deviation / (2 * var) + xp.log(xp.float32(2 * math.pi) * var) / 2, axis=entries)
 
+    def disorder(var: Any) -> Any:
+        return xp.sum(xp.log(xp.float32(2 * math.pi * math.e) * var), axis=entries) / 2
+
+    def log_prob(state: GaussianState, obs: Any) -> Any:
+        return likelihood(state.mean, variance(state), obs)
+
     def entropy(state: GaussianState) -> Any:
-        return xp.sum(xp.log(xp.float32(2 * math.pi * math.e) * variance(state)), axis=entries) / 2
+        return disorder(variance(state))
+
+    def log_prob_at(theta: Any, obs: Any) -> Any:
+        return likelihood(theta[..., : shape[-1]], theta[..., shape[-1] :], obs)
+
+    def entropy_at(theta: Any) -> Any:
+        return disorder(theta[..., shape[-1] :])
 
     def features(state: GaussianState) -> Any:
         return xp.concatenate([state.mean, variance(state)], axis=-1)
 
-    return Marginal(init, update, log_prob, entropy, features, (*shape[:-1], 2 * shape[-1]))
+    feature_shape = (*shape[:-1], 2 * shape[-1])
+    return Marginal(init, update, log_prob, entropy, features, feature_shape, log_prob_at, entropy_at)
 
 
 FAMILIES: dict[str, Callable[..., Marginal]] = {"bernoulli": bernoulli, "gaussian": gaussian}

@@ -68,6 +68,9 @@ def running(
             return np.bincount(where, values, arms * slots).astype(values.dtype).reshape(arms, slots)
         return xp.zeros(arms * slots, values.dtype).at[where].add(values).reshape(arms, slots)
 
+    def per_arm(values: Any) -> Any:
+        return values.sum(axis=1) if slots > 1 else values[:, 0]
+
     def update(state: NormaliserState, arm: Any, time: Any, reward: Any) -> NormaliserState:
         arm, time, reward = (x.reshape(-1) for x in (arm, time, reward))
         where = place(arm, time)
@@ -81,8 +84,8 @@ def running(
         mean = state.mean + wanted
         lost = wanted - (mean - state.mean) + (1 - heard) * state.lost
         within = sums(where, xp.square(away - shift.reshape(-1)[where]))
-        squares = (within + xp.square(shift) * share * state.count.astype(xp.float32)).sum(axis=1)
-        new, all_ = (n.sum(axis=1).astype(xp.float32) for n in (added, count))
+        squares = per_arm(within + xp.square(shift) * share * state.count.astype(xp.float32))
+        new, all_ = (per_arm(n).astype(xp.float32) for n in (added, count))
         variance = state.variance + (squares - new * state.variance) / xp.maximum(all_, xp.float32(1))
         return NormaliserState(count, mean, lost, xp.maximum(variance, 0))
 
