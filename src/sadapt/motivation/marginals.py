@@ -73,20 +73,18 @@ def bernoulli(shape: tuple[int, ...], *, clip: float = 1e-4, pseudo_count: float
         return BernoulliState(ones=state.ones + obs.astype(xp.uint16), count=state.count + xp.float32(1))
 
     def features(state: BernoulliState) -> Any:
-        count = state.count[beside_entries] + xp.float32(pseudo_count)
+        count = (state.count + xp.float32(pseudo_count))[beside_entries]
         unseen = (count == 0).astype(xp.float32)
         return (state.ones.astype(xp.float32) + unseen / 2) / (count + unseen)
 
-    def probabilities(theta: Any) -> Any:
-        return xp.minimum(xp.maximum(theta, least), most)
-
     def log_prob_at(theta: Any, obs: Any) -> Any:
-        p = probabilities(theta)
+        p = theta.clip(least, most)
         return xp.log(xp.where(obs.astype(bool), p, 1 - p)).sum(axis=entries)
 
     def entropy_at(theta: Any) -> Any:
-        p = probabilities(theta)
-        return -(p * xp.log(p) + (1 - p) * xp.log1p(-p)).sum(axis=entries)
+        p = theta.clip(least, most)
+        q = 1 - p
+        return -(p * xp.log(p) + q * xp.log(q)).sum(axis=entries)
 
     def log_prob(state: BernoulliState, obs: Any) -> Any:
         return log_prob_at(features(state), obs)

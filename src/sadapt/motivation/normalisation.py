@@ -65,8 +65,13 @@ def running(
 
     def sums(where: Any, values: Any) -> Any:
         if xp is np:
-            return np.bincount(where, values, arms * slots).astype(values.dtype).reshape(arms, slots)
-        return xp.zeros(arms * slots, values.dtype).at[where].add(values).reshape(arms, slots)
+            return np.bincount(where, values, arms * slots).astype(np.float32).reshape(arms, slots)
+        return xp.zeros(arms * slots, xp.float32).at[where].add(values).reshape(arms, slots)
+
+    def numbers(where: Any) -> Any:
+        if xp is np:
+            return np.bincount(where, minlength=arms * slots).astype(np.int32).reshape(arms, slots)
+        return xp.zeros(arms * slots, xp.int32).at[where].add(1).reshape(arms, slots)
 
     def per_arm(values: Any) -> Any:
         return values.sum(axis=1) if slots > 1 else values[:, 0]
@@ -75,23 +80,24 @@ def running(
         arm, time, reward = (x.reshape(-1) for x in (arm, time, reward))
         where = place(arm, time)
         away = reward - state.mean.reshape(-1)[where]
-        added = sums(where, xp.ones_like(arm))
+        added = numbers(where)
         count = state.count + added
-        shift = sums(where, away) / xp.maximum(added, 1).astype(xp.float32)
-        share = added.astype(xp.float32) / xp.maximum(count, 1).astype(xp.float32)
-        heard = (added > 0).astype(xp.float32)
-        wanted = heard * (shift * share + state.lost)
+        new = added.astype(xp.float32)
+        shift = sums(where, away) / xp.maximum(new, 1)
+        share = new / xp.maximum(count, 1).astype(xp.float32)
+        wanted = shift * share + state.lost
         mean = state.mean + wanted
-        lost = wanted - (mean - state.mean) + (1 - heard) * state.lost
+        lost = wanted - (mean - state.mean)
         within = sums(where, xp.square(away - shift.reshape(-1)[where]))
-        squares = per_arm(within + xp.square(shift) * share * state.count.astype(xp.float32))
-        new, all_ = (per_arm(n).astype(xp.float32) for n in (added, count))
-        variance = state.variance + (squares - new * state.variance) / xp.maximum(all_, xp.float32(1))
+        squares = per_arm(within + xp.square(shift) * new * (1 - share))
+        every = xp.maximum(per_arm(count), 1).astype(xp.float32)
+        variance = state.variance + (squares - per_arm(new) * state.variance) / every
         return NormaliserState(count, mean, lost, xp.maximum(variance, 0))
 
     def apply(state: NormaliserState, arm: Any, time: Any, reward: Any) -> Any:
         std = xp.maximum(xp.sqrt(state.variance)[arm], xp.float32(std_floor))
         mean = state.mean.reshape(-1)[place(arm, time)] if centre else xp.float32(0)
-        return xp.minimum(xp.maximum((reward - mean) / std, -clip), clip)
+        z = (reward - mean) / std
+        return xp.clip(z, -clip, clip) if clip < float("inf") else z
 
     return Normaliser(init, update, apply)
