@@ -21,10 +21,11 @@ class RestartAfterDeath(gymnasium.Wrapper, RecordConstructorArgs):
     def __init__(self, env: gymnasium.Env[Any, Any], horizon: int | None = None, shock: bool = True) -> None:
         RecordConstructorArgs.__init__(self, horizon=horizon, shock=shock)
         gymnasium.Wrapper.__init__(self, env)
-        limit = horizon or (env.spec.max_episode_steps if env.spec is not None else None)
-        if limit is None:
+        limit = env.spec.max_episode_steps if horizon is None and env.spec is not None else horizon
+        if limit is None or limit < 1:
             raise UserError(
-                "RestartAfterDeath needs a horizon, which the environment does not tell: give horizon=STEPS"
+                f"RestartAfterDeath needs a horizon of at least 1 step; given is {horizon}, and the environment tells "
+                "none: give horizon=STEPS"
             )
         space = env.observation_space
         if shock and isinstance(space, gymnasium.spaces.Box) and not space.is_bounded():

@@ -6,7 +6,7 @@ The mathematics is that of `sadapt.motivation`, on NumPy arrays whose first axis
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -21,6 +21,8 @@ from sadapt.motivation.normalisation import NormaliserState, running
 from sadapt.motivation.objectives import ARMS, OBJECTIVES, feedback, usable_baseline
 
 BOOTSTRAP = ("auto", "terminal", "through")
+BLOCK = 2**14
+"""Entries that are worked on at once, so that intermediate results stay in the cache and off the system's pages."""
 SIGNED = OBJECTIVES["s-adapt"]
 """The row that pays (-1)^alpha * surprise, whatever arm it is on."""
 
@@ -94,6 +96,7 @@ class Motive:
         self.horizon_is_terminal = {"auto": self._row.intrinsic, "terminal": True, "through": False}[settings.bootstrap]
         self._bernoulli = _is_bernoulli(sight, settings.marginal)
         self.marginal = self._make_marginal(sight.seen_shape)
+        self._block = max(1, BLOCK // math.prod(sight.seen_shape))
         if not 1 <= horizon < MAX_COUNT:
             raise UserError(f"the horizon must be at least 1 step and less than {MAX_COUNT}; got {horizon}")
         if self._row.arm is None:
@@ -109,7 +112,7 @@ class Motive:
         self._generator = np.random.default_rng(settings.seed)
         self._seen: MarginalState = _side_by_side(self.marginal.init(), worlds)
         self.theta: np.ndarray = self.marginal.features(self._seen)
-        """theta as the policy sees it."""
+        """theta as the policy sees it; to be copied by whoever shows it."""
         self.clock = np.zeros(worlds, np.int32)
         self.arm = np.zeros(worlds, np.int32)
         self.under_way = np.zeros(worlds, bool)
@@ -135,7 +138,7 @@ class Motive:
         return np.concatenate([low, least], axis=-1), np.concatenate([high, most], axis=-1)
 
     def reseed(self, seed: int | Sequence[int]) -> None:
-        """Draws from now on follow from `seed`."""
+        """Draws from now on follow from `seed`, one number or several."""
         self._generator = np.random.default_rng(seed)
 
     def draws(self) -> np.ndarray:
@@ -151,7 +154,7 @@ class Motive:
         begun = self.marginal.update(_side_by_side(self.marginal.init(), len(which)), seen)
         for everywhere, here in zip(self._seen, begun, strict=True):
             everywhere[which] = here
-        self.theta = self.marginal.features(self._seen)
+        self.theta[which] = self.marginal.features(begun)
         self.under_way[which] = True
         for sums in (self.clock, self._extrinsic, self._surprise):
             sums[which] = 0
@@ -167,10 +170,10 @@ class Motive:
 
     def absorb(self, seen: np.ndarray, extrinsic: np.ndarray, idle: np.ndarray | None = None) -> Paid:
         """One step of all worlds; in the worlds of the mask `idle` nothing happens, and their rows mean nothing."""
-        surprise = -self.marginal.log_prob_at(self.theta, seen)
+        surprise = -self._in_blocks(self.marginal.log_prob_at, self.theta, seen)
         self._seen = self.marginal.update(self._seen, seen)
         self.theta = self.marginal.features(self._seen)
-        entropy = self.marginal.entropy_at(self.theta)
+        entropy = self._in_blocks(self.marginal.entropy_at, self.theta)
         intrinsic = objectives.reward(SIGNED, self.arm, surprise, extrinsic, xp=np)
         if idle is not None:
             for values in (surprise, entropy, intrinsic):
@@ -180,6 +183,13 @@ class Motive:
         self._surprise += surprise
         self.clock += 1
         return Paid(reward, intrinsic, surprise, entropy)
+
+    def _in_blocks(self, function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
+        """`function` of all worlds, some at a time."""
+        if len(self.clock) <= self._block:
+            return function(*arrays)
+        starts = range(0, len(self.clock), self._block)
+        return np.concatenate([function(*(array[at : at + self._block] for array in arrays)) for at in starts])
 
     def _payment(self, intrinsic: np.ndarray, extrinsic: np.ndarray, idle: np.ndarray | None) -> np.ndarray:
         """intrinsic_scale * z + extrinsic_scale * task, where z is the normalised reward of the objective."""
@@ -269,7 +279,7 @@ class Motive:
             )
         self.bandit = self.bandit._replace(**bandit)
         self.normaliser = NormaliserState(**normaliser)
-        self.h_random = h_random
+        self.h_random = self.h_random if h_random is None else h_random
         self._generator.bit_generator.state = generator
 
 

@@ -37,6 +37,7 @@ class Sight:
             )
         self._low, self._high = _number(low), _number(high)
         lowest, highest = float(np.min(low)), float(np.max(high))
+        self._from_zero = not np.any(low)
         self.binary = self._given_dtype.kind in "bui" and (lowest, highest) == (0, 1)
         self._divisor = np.float32(highest) if self._given_dtype.kind == "u" and highest > 1 else None
         scale = 1.0 if self._divisor is None else float(self._divisor)
@@ -59,7 +60,8 @@ class Sight:
     def entries(self, obs: Any) -> np.ndarray:
         """Observations of several worlds as numbers, or an error that says what is wrong with them."""
         given = np.asarray(obs)
-        if given.shape[1:] != self._given_shape or not np.can_cast(given.dtype, self._given_dtype, "same_kind"):
+        like_the_space = given.dtype == self._given_dtype or np.can_cast(given.dtype, self._given_dtype, "same_kind")
+        if given.shape[1:] != self._given_shape or not like_the_space:
             raise UserError(
                 f"{self.source} showed {given.dtype} of shape {given.shape[1:]}; its space says {self.space}: "
                 "correct the environment or its observation_space"
@@ -70,7 +72,7 @@ class Sight:
                 raise self._outside(given, (places < 0) | (places >= self._values))
             return (places[:, None] == np.arange(self._values)).astype(np.uint8)
         highest = given.max()
-        lowest = 0 if given.dtype.kind in "bu" else given.min()
+        lowest = 0 if self._from_zero and given.dtype.kind in "bu" else given.min()
         if not (math.isfinite(lowest) and math.isfinite(highest)):
             raise UserError(
                 f"{self.source} showed an observation that is not finite "

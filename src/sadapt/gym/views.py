@@ -40,7 +40,7 @@ def _dictionary(sight: Sight, theta_bounds: tuple[np.ndarray, np.ndarray]) -> Vi
     )
 
     def look(obs: Any, entries: np.ndarray, theta: np.ndarray, time: np.ndarray, alpha: np.ndarray) -> Any:
-        return {"obs": obs, "theta": theta, "time": time[:, None], "objective": alpha[:, None]}
+        return {"obs": obs, "theta": theta.copy(), "time": time[:, None], "objective": alpha[:, None]}
 
     return View(space, look)
 

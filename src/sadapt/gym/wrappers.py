@@ -66,14 +66,13 @@ class SurpriseWrapper(_Motivated, gymnasium.Wrapper, RecordConstructorArgs):
     after `horizon` steps; theta ends with it, so a truncated episode of surprise is told as terminated too.
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], objective: str = "s-adapt", **options: Any) -> None:
-        RecordConstructorArgs.__init__(self, objective=objective, **options)
+    def __init__(
+        self, env: gymnasium.Env[Any, Any], objective: str = "s-adapt", marginal: str = "auto", **options: Any
+    ) -> None:
+        RecordConstructorArgs.__init__(self, objective=objective, marginal=marginal, **options)
         gymnasium.Wrapper.__init__(self, env)
-        settings = settings_from({"objective": objective, **options})
-        source = _named(env)
-        self._sight, self._motive, self._view = _composed(
-            1, source, env.observation_space, _world(env), settings, settings.horizon or _time_limit(env)
-        )
+        settings = settings_from({"objective": objective, "marginal": marginal, **options})
+        self._sight, self._motive, self._view = _composed(env, 1, env.observation_space, settings)
         self.observation_space = self._view.space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -121,9 +120,11 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
     are arrays with masks, as Gymnasium's; in SAME_STEP `final_obs` is what the learner would have seen.
     """
 
-    def __init__(self, env: VectorEnv[Any, Any, Any], objective: str = "s-adapt", **options: Any) -> None:
+    def __init__(
+        self, env: VectorEnv[Any, Any, Any], objective: str = "s-adapt", marginal: str = "auto", **options: Any
+    ) -> None:
         VectorWrapper.__init__(self, env)
-        settings = settings_from({"objective": objective, **options})
+        settings = settings_from({"objective": objective, "marginal": marginal, **options})
         mode = env.metadata.get("autoreset_mode")
         if not isinstance(mode, AutoresetMode):
             raise UserError(
@@ -131,10 +132,7 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
                 "set it to a gymnasium.vector.AutoresetMode"
             )
         self._mode = mode
-        self._sight, self._motive, self._view = _composed(
-            env.num_envs, _named(env), env.single_observation_space, _world(env), settings,
-            settings.horizon or _time_limit(env),
-        )  # fmt: skip
+        self._sight, self._motive, self._view = _composed(env, env.num_envs, env.single_observation_space, settings)
         self.single_observation_space = self._view.space
         self.observation_space = batch_space(self._view.space, env.num_envs)
         self._over = np.zeros(env.num_envs, bool)
@@ -144,8 +142,9 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
     ) -> tuple[Any, dict[str, Any]]:
         asked = np.array((options or {}).get("reset_mask", np.ones(self.num_envs, bool)))
         obs, infos = self.env.reset(seed=seed, options=copy.copy(options))  # type: ignore[arg-type]
-        if seed is not None:
-            self._motive.reseed(seed if isinstance(seed, int) else [one for one in seed if one is not None])
+        given = [seed] if isinstance(seed, int) else [one for one in seed or () if one is not None]
+        if given:
+            self._motive.reseed(given)
         entries = self._sight.entries(obs)
         self._motive.begin(np.flatnonzero(asked), self._sight.seen(entries)[asked])
         self._over = self._over & ~asked
@@ -161,7 +160,7 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
         over = terminations | truncations
         ended = np.flatnonzero(over)
         same_step = self._mode is AutoresetMode.SAME_STEP and ended.size > 0
-        last = _with_final(obs, infos["final_obs"], ended) if same_step else obs
+        last = self._with_final(obs, infos, ended) if same_step else obs
         entries = self._sight.entries(last)
         seen = self._sight.seen(entries)
         idle = fresh if resetting and fresh.any() else None
@@ -183,6 +182,18 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
         self._over = np.zeros_like(over) if self._mode is AutoresetMode.SAME_STEP else over.copy()
         ends = over if motive.horizon_is_terminal else terminations
         return _look(self._view, motive, obs, entries), paid.reward, ends, truncations, infos
+
+    def _with_final(self, obs: Any, infos: dict[str, Any], ended: np.ndarray) -> np.ndarray:
+        """Observations with the last ones in the worlds that have ended."""
+        if "final_obs" not in infos:
+            raise UserError(
+                f"{_named(self.env)} says that worlds reset in the step that ends them (SAME_STEP), but its infos lack "
+                "'final_obs': put the last observations there, or choose another autoreset_mode"
+            )
+        last = np.array(obs)
+        for world in ended:
+            last[world] = infos["final_obs"][world]
+        return last
 
     def _check_clock(self, over: np.ndarray) -> None:
         late = (self._motive.clock >= self._motive.horizon) & ~over
@@ -216,43 +227,49 @@ def estimate_random_entropy(
         raise UserError(f"episodes is {episodes!r}; it must be a whole number from 1")
     silent = {**options, "objective": "extrinsic", "obs_mode": "none", "normalise": False, "h_random": None,
               "intrinsic_scale": 1.0, "extrinsic_scale": 0.0}  # fmt: skip
-    entropies = _worlds_play(env, episodes, seed, silent) if isinstance(env, VectorEnv) else []
-    if not isinstance(env, VectorEnv):
-        wrapped = SurpriseWrapper(env, **silent)
-        env.action_space.seed(seed)
-        for episode in range(episodes):
-            wrapped.reset(seed=seed if episode == 0 else None)
-            info: dict[str, Any] = {}
-            while "surprise_episode" not in info:
-                *_, info = wrapped.step(env.action_space.sample())
-            entropies.append(info["surprise_episode"]["entropy"])
+    env.action_space.seed(seed)
+    entropies = (
+        _entropies_of_many(SurpriseVectorWrapper(env, **silent), episodes, seed)
+        if isinstance(env, VectorEnv)
+        else _entropies_of_one(SurpriseWrapper(env, **silent), episodes, seed)
+    )
     return usable_baseline(float(np.mean(entropies)), _named(env))
 
 
-def _worlds_play(env: VectorEnv[Any, Any, Any], episodes: int, seed: int, options: dict[str, Any]) -> list[float]:
-    """Final entropies of equally many episodes in each world, so that short ones are not preferred."""
-    wrapped = SurpriseVectorWrapper(env, **options)
-    env.action_space.seed(seed)
-    wrapped.reset(seed=seed)
-    share = -(-episodes // env.num_envs)
-    found: list[list[float]] = [[] for _ in range(env.num_envs)]
+def _entropies_of_one(env: SurpriseWrapper, episodes: int, seed: int) -> list[float]:
+    """Final entropies of random play."""
+    found = []
+    for episode in range(episodes):
+        env.reset(seed=seed if episode == 0 else None)
+        info: dict[str, Any] = {}
+        while "surprise_episode" not in info:
+            *_, info = env.step(env.action_space.sample())
+        found.append(info["surprise_episode"]["entropy"])
+    return found
+
+
+def _entropies_of_many(envs: SurpriseVectorWrapper, episodes: int, seed: int) -> list[float]:
+    """The same, of equally many episodes in each world, so that short ones are not preferred."""
+    envs.reset(seed=seed)
+    share = -(-episodes // envs.num_envs)
+    found: list[list[float]] = [[] for _ in range(envs.num_envs)]
     while any(len(own) < share for own in found):
-        *_, terminations, truncations, infos = wrapped.step(env.action_space.sample())
+        *_, terminations, truncations, infos = envs.step(envs.action_space.sample())
         over = terminations | truncations
         for world in np.flatnonzero(over):
             found[world].append(float(infos["surprise_episode"]["entropy"][world]))
-        if over.any() and wrapped.metadata["autoreset_mode"] is AutoresetMode.DISABLED:
-            wrapped.reset(options={"reset_mask": over})
+        if over.any() and envs.metadata["autoreset_mode"] is AutoresetMode.DISABLED:
+            envs.reset(options={"reset_mask": over})
     return [entropy for own in found for entropy in own[:share]]
 
 
-def _composed(
-    worlds: int, source: str, space: Any, world: Any, settings: SurpriseSettings, horizon: int | None
-) -> tuple[Sight, Motive, View]:
-    channels = settings.marginal_channels
+def _composed(env: Any, worlds: int, space: Any, settings: SurpriseSettings) -> tuple[Sight, Motive, View]:
+    """What the two wrappers are made of: how observations are read, what is made of them, how it is shown."""
+    source, world, channels = _named(env), _world(env), settings.marginal_channels
     if channels is None and world is not None and world.obs_shape == space.shape:
         channels = world.marginal_channels
     sight = Sight(source, space, channels)
+    horizon = _time_limit(env) if settings.horizon is None else settings.horizon
     if horizon is None:
         raise UserError(
             f"{source} does not say how long an episode is: give horizon=STEPS, or put a TimeLimit around it"
@@ -314,14 +331,6 @@ def _rows(batch: Any, which: np.ndarray, worlds: int) -> np.ndarray:
     for world in which:
         rows[world] = copy.deepcopy(_row(batch, int(world)))
     return rows
-
-
-def _with_final(obs: Any, final: Any, ended: np.ndarray) -> np.ndarray:
-    """Observations with the last ones in the worlds that have ended."""
-    last = np.array(obs)
-    for world in ended:
-        last[world] = final[world]
-    return last
 
 
 def _scattered(part: np.ndarray, which: np.ndarray, over: np.ndarray) -> np.ndarray:
