@@ -45,9 +45,10 @@ def _arcade(seconds: float) -> Iterator[Row]:
 def _wrappers(seconds: float) -> Iterator[Row]:
     from sadapt.benchmarks import wrappers
 
-    for what, limit in wrappers.LIMITS.items():
-        added = wrappers.overhead_microseconds(what, seconds=seconds)
-        yield _row(f"surprise wrapper, 10x10x4, {what}", added, "us/step", limit, "limit")
+    for channels in wrappers.CHANNELS:
+        for what, limit in wrappers.LIMITS.items():
+            added = wrappers.overhead_microseconds(what, channels, seconds=seconds)
+            yield _row(f"surprise wrapper, 10x10x{channels}, {what}", added, "us/step", limit, "limit")
 
 
 def _learners(seconds: float) -> Iterator[Row]:

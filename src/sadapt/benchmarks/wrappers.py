@@ -14,8 +14,9 @@ from gymnasium.vector.utils import batch_space
 from sadapt.benchmarks.timing import best_of
 from sadapt.gym.wrappers import SurpriseVectorWrapper, SurpriseWrapper
 
-SPACE = spaces.Box(0, 1, (10, 10, 4), np.uint8)
 WORLDS, HORIZON, STEPS = 64, 100, 100
+CHANNELS = (4, 10)
+"""Of the smallest of MinAtar's observations, and of the largest."""
 LIMITS = {"one world": 150.0, "64 worlds, each": 30.0}
 """Microseconds a step."""
 
@@ -23,10 +24,11 @@ LIMITS = {"one world": 150.0, "64 worlds, each": 30.0}
 class Film(gymnasium.Env[np.ndarray, Any]):
     """Shows one picture after another at next to no cost."""
 
-    observation_space, action_space = SPACE, spaces.Discrete(6)
+    action_space = spaces.Discrete(6)
 
-    def __init__(self) -> None:
-        self._pictures, self._next = _pictures(64), 0
+    def __init__(self, space: spaces.Box) -> None:
+        self.observation_space = space
+        self._pictures, self._next = _pictures(space, 64), 0
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
         return self._pictures[0], {}
@@ -39,11 +41,11 @@ class Film(gymnasium.Env[np.ndarray, Any]):
 class Films(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """As many films side by side, of which every `HORIZON` steps all end."""
 
-    def __init__(self) -> None:
+    def __init__(self, space: spaces.Box) -> None:
         self.num_envs, self.metadata = WORLDS, {"autoreset_mode": AutoresetMode.SAME_STEP}
-        self.single_observation_space, self.single_action_space = SPACE, spaces.Discrete(6)
-        self.observation_space, self.action_space = batch_space(SPACE, WORLDS), batch_space(spaces.Discrete(6), WORLDS)
-        self._pictures, self._next = _pictures(16, WORLDS), 0
+        self.single_observation_space, self.single_action_space = space, spaces.Discrete(6)
+        self.observation_space, self.action_space = batch_space(space, WORLDS), batch_space(spaces.Discrete(6), WORLDS)
+        self._pictures, self._next = _pictures(space, 16, WORLDS), 0
         self._final = np.empty(WORLDS, object)
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -61,8 +63,8 @@ class Films(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return obs, np.zeros(WORLDS), np.zeros(WORLDS, bool), over, infos
 
 
-def _pictures(*shape: int) -> np.ndarray:
-    return np.random.default_rng(0).integers(0, 2, (*shape, *(SPACE.shape or ())), np.uint8)
+def _pictures(space: spaces.Box, *count: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 2, (*count, *space.shape), np.uint8)
 
 
 def _playing(env: Any, action: Any) -> Callable[[], None]:
@@ -74,13 +76,15 @@ def _playing(env: Any, action: Any) -> Callable[[], None]:
     return play
 
 
-def overhead_microseconds(what: str, *, obs_mode: str = "dict", seconds: float = 3.0) -> float:
+def overhead_microseconds(what: str, channels: int, *, obs_mode: str = "dict", seconds: float = 3.0) -> float:
     """Microseconds that the wrapper adds to a step, per world: `what` is a key of `LIMITS`."""
     options: dict[str, Any] = {"h_random": 10.0, "horizon": HORIZON, "obs_mode": obs_mode}
+    space = spaces.Box(0, 1, (10, 10, channels), np.uint8)
     if what == "one world":
-        wrapped, bare, worlds = _playing(SurpriseWrapper(Film(), **options), 0), _playing(Film(), 0), 1
+        wrapped, bare, worlds = _playing(SurpriseWrapper(Film(space), **options), 0), _playing(Film(space), 0), 1
     else:
         actions, worlds = np.zeros(WORLDS, int), WORLDS
-        wrapped, bare = _playing(SurpriseVectorWrapper(Films(), **options), actions), _playing(Films(), actions)
+        wrapped = _playing(SurpriseVectorWrapper(Films(space), **options), actions)
+        bare = _playing(Films(space), actions)
     with_wrapper, without = best_of(wrapped, bare, seconds=seconds)
     return (with_wrapper - without) / STEPS / worlds * 1e6
