@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-NEEDS = {"sb3_dqn": "stable_baselines3", "sb3_ppo": "stable_baselines3", "cleanrl_dqn": "torch"}
+NEEDS = {
+    "sb3_dqn": "stable_baselines3",
+    "sb3_ppo": "stable_baselines3",
+    "cleanrl_dqn": "torch",
+    "minigrid_rooms": "minigrid",
+}
 RECIPES = {
     "sb3_dqn": (["--total-timesteps", "600", "--every", "1"], "deaths per 200 steps"),
     "sb3_ppo": (["--total-timesteps", "300", "--every", "1", "--random-episodes", "3"], "task return"),
@@ -19,7 +24,7 @@ RECIPES = {
         "the bandit",
     ),
     "jax_loop": (["--total-timesteps", "300"], "mean feedback"),
-    "own_world": (["--total-timesteps", "300", "--random-episodes", "3"], "feedback"),
+    "minigrid_rooms": (["--total-timesteps", "300", "--random-episodes", "3"], "feedback"),
 }
 
 
@@ -27,7 +32,12 @@ def test_every_example_is_run():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(RECIPES)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+QUICK = {"sb3_dqn", "minigrid_rooms"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in RECIPES]
+)
 def test_the_recipe_runs(name):
     if name in NEEDS and find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not installed")
