@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "runs": LEARNING | {"training"},
     "report": STORED - {"learners", "training"} | {"tables"},
     "experiments": STORED | {"tables", "report"},
-    "benchmarks": STORED | {"tables"},
+    "benchmarks": STORED | {"tables", "gym"},
     "api": EVERYTHING,
     "cli": EVERYTHING | {"api"},
     "__main__": {"cli"},

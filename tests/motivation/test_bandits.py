@@ -148,6 +148,16 @@ def test_update_closes_one_pending_pull_of_its_arm():
     np.testing.assert_allclose(after.means, [0.2, 0.4], rtol=1e-6)
 
 
+@pytest.mark.parametrize("arm", [0, 1])
+def test_an_abandoned_pull_has_never_been(arm):
+    bandit = ucb(xp=np)
+    before = BanditState(*(np.array(x, np.float32) for x in ((0.1, 0.4), (1, 2), (3, 2))))
+    pulled, _ = fixed(arm, xp=np).select(np.zeros(2), before)
+    assert pulled.pending[arm] == before.pending[arm] + 1
+    for field, twin in zip(bandit.abandon(pulled, arm), before, strict=True):
+        np.testing.assert_array_equal(field, twin)
+
+
 @pytest.mark.parametrize(("arms", "best"), [(2, 0), (2, 1), (3, 2), (5, 3)])
 def test_the_better_arm_is_pulled_most(arms, best):
     bandit, rounds, random = ucb(arms), 1500, np.random.default_rng(7)

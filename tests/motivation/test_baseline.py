@@ -11,8 +11,9 @@ import pytest
 from worlds import coins, counter, line
 
 from sadapt.errors import UserError
-from sadapt.motivation.baseline import play, play_constants, random_entropy, random_policy, usable_baseline
+from sadapt.motivation.baseline import play, play_constants, random_entropy, random_policy
 from sadapt.motivation.marginals import bernoulli, gaussian
+from sadapt.motivation.objectives import usable_baseline
 
 
 def h(p):

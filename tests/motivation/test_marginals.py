@@ -329,6 +329,24 @@ def test_numpy_equals_jax(family_data):
     )
 
 
+@given(either)
+def test_several_worlds_along_a_leading_axis_are_each_its_own(family_data):
+    """World i has seen i + 1 observations; theta known already, or found from the state."""
+    family, seen = family_data
+    marginal = family(SHAPE, xp=np)
+    alone = [after(marginal, seen[: i + 1]) for i in range(len(seen))]
+    together = type(alone[0])(*(np.stack(parts) for parts in zip(*alone, strict=True)))
+    theta = marginal.features(together)
+    for i, (state, obs) in enumerate(zip(alone, seen, strict=True)):
+        np.testing.assert_array_equal(theta[i], marginal.features(state))
+        for many in (marginal.entropy(together), marginal.entropy_at(theta)):
+            np.testing.assert_allclose(many[i], marginal.entropy(state), rtol=1e-6)
+        for many in (marginal.log_prob(together, seen), marginal.log_prob_at(theta, seen)):
+            np.testing.assert_allclose(many[i], marginal.log_prob(state, obs), rtol=1e-6)
+    for many, one in zip(marginal.update(together, seen), marginal.update(alone[-1], seen[-1]), strict=True):
+        np.testing.assert_array_equal(many[-1], one)
+
+
 @pytest.mark.parametrize("kind", sorted(FAMILIES))
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_jitted_equals_plain_equals_vmapped(kind, dtype):

@@ -9,7 +9,7 @@ from typing import Any
 from sadapt.benchmarks.timing import best_of
 
 Row = dict[str, Any]
-PARTS = ("worlds", "learners")
+PARTS = ("worlds", "wrappers", "learners")
 STEPS, ATARI_STEPS = 250, 100
 """Steps in a timed call where we are compared with a peer: short ones, so that each finds the machine undisturbed."""
 PATIENCE = 8
@@ -27,6 +27,8 @@ def rows(parts: tuple[str, ...] = PARTS, *, seconds: float = 3.0) -> Iterator[Ro
             rate = worlds.steps_per_second(name, seconds=seconds)
             yield _row(f"{name}, 256 worlds, random play", rate, "steps/s", target, "target")
         yield from _arcade(seconds)
+    if "wrappers" in parts:
+        yield from _wrappers(seconds)
     if "learners" in parts:
         yield from _learners(seconds)
 
@@ -40,6 +42,15 @@ def _arcade(seconds: float) -> Iterator[Row]:
         if find_spec("minatar") is not None:
             game = name.removeprefix("minatar-").replace("-", "_")
             yield _row(what, rate, "steps/s", minatar.steps_per_second(game, seconds=seconds), "minatar, one world")
+
+
+def _wrappers(seconds: float) -> Iterator[Row]:
+    from sadapt.benchmarks import wrappers
+
+    for channels in wrappers.CHANNELS:
+        for what, limit in wrappers.LIMITS.items():
+            added = wrappers.overhead_microseconds(what, channels, seconds=seconds)
+            yield _row(f"surprise wrapper, 10x10x{channels}, {what}", added, "us/step", limit, "limit")
 
 
 def _learners(seconds: float) -> Iterator[Row]:

@@ -10,16 +10,18 @@ from tyro.conf import arg
 
 from sadapt.cli.common import Flag, progress
 
-EXPECTED = 30
+EXPECTED = 34
 """Rows of the whole table, about."""
 
 
 @dataclass(frozen=True)
 class BenchCommand:
-    """Measure speed on one core of this machine: worlds, learners, and their peers where they are installed."""
+    """Measure speed on one core: worlds, wrappers, learners, and their peers where they are installed."""
 
-    part: Annotated[Literal["all", "worlds", "learners"], tyro.conf.Positional, arg(help_behavior_hint="")] = "all"
-    """What to measure: all, worlds or learners."""
+    part: Annotated[
+        Literal["all", "worlds", "wrappers", "learners"], tyro.conf.Positional, arg(help_behavior_hint="")
+    ] = "all"
+    """What to measure: all, worlds, wrappers or learners."""
     seconds: float = 3.0
     """How long to repeat each measurement; the fastest call counts."""
     json: Flag = False

@@ -10,9 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
-
 from sadapt.errors import UserError
+from sadapt.motivation.arrays import array_module
 
 
 class BanditState(NamedTuple):
@@ -32,16 +31,19 @@ class Bandit(NamedTuple):
     """`select(draws, state) -> (state, arm)`, `draws` uniform in [0, 1) per arm; the pull is pending from then on."""
     update: Callable[[BanditState, Any, Any], BanditState]
     """`update(state, arm, feedback) -> state`, closing one pending pull of `arm`."""
+    abandon: Callable[[BanditState, Any], BanditState]
+    """`abandon(state, arm) -> state`, as if one pending pull of `arm` had never been."""
     arms: int
 
 
-def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = jnp) -> Bandit:
+def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = None) -> Bandit:
     """Upper confidence bounds: argmax_i mu_i + c sqrt(log t / N_i), N_i with pending pulls, t = sum of N_i.
 
     An arm never pulled goes first; equal scores are decided by the larger draw, so the very first arm is uniform.
     """
     if arms < 1 or not c >= 0:
         raise UserError(f"UCB needs at least one arm and c >= 0; got arms={arms}, c={c}")
+    xp = array_module(xp)
     index = xp.arange(arms)
 
     def init() -> BanditState:
@@ -60,14 +62,18 @@ def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = jnp) -> Bandit:
         pulled = (index == arm).astype(xp.float32)
         counts = state.counts + pulled
         step = pulled * (feedback - state.means) / xp.maximum(counts, xp.float32(1))
-        pending = xp.maximum(state.pending - pulled, 0)
-        return BanditState(means=state.means + step, counts=counts, pending=pending, heard=state.heard + 1)
+        after = abandon(state, arm)
+        return after._replace(means=state.means + step, counts=counts, heard=state.heard + 1)
 
-    return Bandit(init, select, update, arms)
+    def abandon(state: BanditState, arm: Any) -> BanditState:
+        return state._replace(pending=xp.maximum(state.pending - (index == arm).astype(xp.float32), 0))
+
+    return Bandit(init, select, update, abandon, arms)
 
 
-def fixed(arm: int, *, arms: int = 2, xp: Any = jnp) -> Bandit:
+def fixed(arm: int, *, arms: int = 2, xp: Any = None) -> Bandit:
     """Always the same arm; keeps the same statistics, so that every agent logs the same metrics."""
+    xp = array_module(xp)
     base = ucb(arms, xp=xp)
     chosen = xp.asarray(arm, xp.int32)
 
@@ -77,13 +83,14 @@ def fixed(arm: int, *, arms: int = 2, xp: Any = jnp) -> Bandit:
     return base._replace(select=select)
 
 
-def patient(bandit: Bandit, episodes: int, *, xp: Any = jnp) -> Bandit:
+def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
     """The first `episodes` take the arms by turns and are then forgotten.
 
     While the learner knows nothing, feedback tells which arm is learned first, not which one is worth more.
     """
     if episodes <= 0:
         return bandit
+    xp = array_module(xp)
     index = xp.arange(bandit.arms)
 
     def select(draws: Any, state: BanditState) -> tuple[BanditState, Any]:

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt.envs.base import Env, Policy
-from sadapt.errors import UserError
 from sadapt.motivation.bandits import fixed
 from sadapt.motivation.episode import Episodes, episodes
 from sadapt.motivation.marginals import Marginal
+from sadapt.motivation.objectives import usable_baseline
 from sadapt.motivation.playing import Act, Played
 from sadapt.motivation.playing import play as played
 
@@ -66,14 +66,3 @@ def random_entropy(
         return usable_baseline(float(np.mean(final, dtype=np.float64)), env.name)
 
     return estimate
-
-
-def usable_baseline(h_random: float, source: str) -> float:
-    """Refuses an H_rand of zero or not a number, by which no feedback could be divided."""
-    if not np.isfinite(h_random) or abs(h_random) < 1e-9:
-        raise UserError(
-            f"the random agent's entropy in {source!r} is {h_random:g}, so the bandit's feedback "
-            "|(H - H_rand) / H_rand| is undefined: the marginal sees nothing that ever changes; "
-            "let it see other channels, or use another marginal"
-        )
-    return h_random

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
+import numpy as np
 
 from sadapt.errors import UserError
+from sadapt.motivation.arrays import array_module
 
 
 class NormaliserState(NamedTuple):
@@ -43,11 +44,12 @@ def running(
     centre: bool = True,
     std_floor: float = 1e-4,
     clip: float = float("inf"),
-    xp: Any = jnp,
+    xp: Any = None,
 ) -> Normaliser:
     """Mean and deviation of everything seen so far, merged batch by batch (Chan's form of Welford's update)."""
     if baseline not in ("global", "time"):
         raise UserError(f"unknown reward baseline {baseline!r}: choose 'global' or 'time'")
+    xp = array_module(xp)
     slots = horizon if baseline == "time" else 1
 
     def init() -> NormaliserState:
@@ -58,34 +60,44 @@ def running(
             variance=xp.zeros((arms,), xp.float32),
         )
 
-    def slot(time: Any) -> Any:
-        return xp.minimum(time, slots - 1) if slots > 1 else xp.zeros_like(time)
+    def place(arm: Any, time: Any) -> Any:
+        return arm * slots + xp.minimum(time, slots - 1) if slots > 1 else arm
 
     def sums(where: Any, values: Any) -> Any:
-        if xp is jnp:
-            return jnp.zeros(arms * slots, values.dtype).at[where].add(values).reshape(arms, slots)
-        return xp.bincount(where, values, arms * slots).astype(values.dtype).reshape(arms, slots)
+        if xp is np:
+            return np.bincount(where, values, arms * slots).astype(np.float32).reshape(arms, slots)
+        return xp.zeros(arms * slots, xp.float32).at[where].add(values).reshape(arms, slots)
+
+    def numbers(where: Any) -> Any:
+        if xp is np:
+            return np.bincount(where, minlength=arms * slots).astype(np.int32).reshape(arms, slots)
+        return xp.zeros(arms * slots, xp.int32).at[where].add(1).reshape(arms, slots)
+
+    def per_arm(values: Any) -> Any:
+        return values.sum(axis=1) if slots > 1 else values[:, 0]
 
     def update(state: NormaliserState, arm: Any, time: Any, reward: Any) -> NormaliserState:
-        arm, time, reward = (xp.ravel(x) for x in (arm, time, reward))
-        where = arm * slots + slot(time)
-        away = reward - xp.ravel(state.mean)[where]
-        added = sums(where, xp.ones_like(arm))
+        arm, time, reward = (x.reshape(-1) for x in (arm, time, reward))
+        where = place(arm, time)
+        away = reward - state.mean.reshape(-1)[where]
+        added = numbers(where)
         count = state.count + added
-        shift = sums(where, away) / xp.maximum(added, 1).astype(xp.float32)
-        share = added.astype(xp.float32) / xp.maximum(count, 1).astype(xp.float32)
-        wanted = xp.where(added > 0, shift * share + state.lost, xp.float32(0))
+        new = added.astype(xp.float32)
+        shift = sums(where, away) / xp.maximum(new, 1)
+        share = new / xp.maximum(count, 1).astype(xp.float32)
+        wanted = shift * share + state.lost
         mean = state.mean + wanted
-        lost = xp.where(added > 0, wanted - (mean - state.mean), state.lost)
-        within = sums(where, xp.square(away - xp.ravel(shift)[where]))
-        squares = xp.sum(within + xp.square(shift) * share * state.count.astype(xp.float32), axis=1)
-        new, all_ = (xp.sum(n, axis=1).astype(xp.float32) for n in (added, count))
-        variance = state.variance + (squares - new * state.variance) / xp.maximum(all_, xp.float32(1))
+        lost = wanted - (mean - state.mean)
+        within = sums(where, xp.square(away - shift.reshape(-1)[where]))
+        squares = per_arm(within + xp.square(shift) * new * (1 - share))
+        every = xp.maximum(per_arm(count), 1).astype(xp.float32)
+        variance = state.variance + (squares - per_arm(new) * state.variance) / every
         return NormaliserState(count, mean, lost, xp.maximum(variance, 0))
 
     def apply(state: NormaliserState, arm: Any, time: Any, reward: Any) -> Any:
         std = xp.maximum(xp.sqrt(state.variance)[arm], xp.float32(std_floor))
-        mean = xp.ravel(state.mean)[arm * slots + slot(time)] if centre else xp.float32(0)
-        return xp.clip((reward - mean) / std, -clip, clip)
+        mean = state.mean.reshape(-1)[place(arm, time)] if centre else xp.float32(0)
+        z = (reward - mean) / std
+        return xp.clip(z, -clip, clip) if clip < float("inf") else z
 
     return Normaliser(init, update, apply)

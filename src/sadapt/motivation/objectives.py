@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
+import numpy as np
 
 from sadapt.errors import UserError, nearest
+from sadapt.motivation.arrays import array_module
 
 MAXIMISE, MINIMISE = 0, 1
 ARMS = ("s-max", "s-min")
@@ -45,13 +46,24 @@ def objective(name: str) -> Objective:
     return OBJECTIVES[name]
 
 
-def reward(row: Objective, arm: Any, surprise: Any, extrinsic: Any, xp: Any = jnp) -> Any:
+def reward(row: Objective, arm: Any, surprise: Any, extrinsic: Any, xp: Any = None) -> Any:
     """(-1)^alpha * surprise for the intrinsic agents, the task's reward for the others."""
     if row.intrinsic:
-        return xp.where(arm == MINIMISE, -surprise, surprise)
+        return array_module(xp).where(arm == MINIMISE, -surprise, surprise)
     return extrinsic
 
 
-def feedback(entropy: Any, h_random: Any, xp: Any = jnp) -> Any:
+def feedback(entropy: Any, h_random: Any) -> Any:
     """f = |(H - H_rand) / H_rand|: how far the episode's final entropy ended from a random agent's."""
-    return xp.abs((entropy - h_random) / h_random)
+    return abs((entropy - h_random) / h_random)
+
+
+def usable_baseline(h_random: float, source: str) -> float:
+    """Refuses an H_rand of zero or not a number, by which no feedback could be divided."""
+    if not np.isfinite(h_random) or abs(h_random) < 1e-9:
+        raise UserError(
+            f"the random agent's entropy in {source!r} is {h_random:g}, so the bandit's feedback "
+            "|(H - H_rand) / H_rand| is undefined: the marginal sees nothing that ever changes; "
+            "let it see other channels, or use another marginal"
+        )
+    return h_random

@@ -10,9 +10,9 @@ import numpy as np
 
 from sadapt.envs.base import Env
 from sadapt.errors import UserError
-from sadapt.motivation.baseline import play, play_constants, random_policy, usable_baseline
+from sadapt.motivation.baseline import play, play_constants, random_policy
 from sadapt.motivation.marginals import marginal_family, require_binary
-from sadapt.motivation.objectives import feedback
+from sadapt.motivation.objectives import feedback, usable_baseline
 from sadapt.motivation.playing import Played
 
 Progress = Callable[[str, float], None]
@@ -108,7 +108,7 @@ def _compare(env: Env, episodes: int, rows: tuple[PolicyRow, ...]) -> Report:
     random = next(row for row in rows if row.name == "random")
     low, high = min(rows, key=lambda row: row.entropy), max(rows, key=lambda row: row.entropy)
     h_random = usable_baseline(random.entropy, env.name)
-    f_low, f_high = (float(feedback(row.entropy, h_random, xp=np)) for row in (low, high))
+    f_low, f_high = (float(feedback(row.entropy, h_random)) for row in (low, high))
     return Report(
         env=env.name,
         episodes=episodes,

@@ -66,7 +66,7 @@ def evaluate(
         "deaths": found.deaths,
         "surprise": found.surprise,
         "entropy": found.entropy,
-        "feedback": feedback(found.entropy, agent.h_random, xp=np),
+        "feedback": feedback(found.entropy, agent.h_random),
         **found.counters,
     }
     return Evaluation(

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt.envs.base import Env, HostWorlds, Step, WorldFailed
-from sadapt.motivation.baseline import usable_baseline
 from sadapt.motivation.episode import Answer, Fresh, select
+from sadapt.motivation.objectives import usable_baseline
 from sadapt.training.program import Program, TrainState, program
 
 Array = jax.Array

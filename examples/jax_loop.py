@@ -1,0 +1,69 @@
+"""The motivation in a JAX loop of one's own: marginal, objective and bandit are pure functions.
+
+    python examples/jax_loop.py --total-timesteps 20000
+
+The agent here acts at random; where it says so, put a learner.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import jax
+import jax.numpy as jnp
+
+from sadapt.envs import make
+from sadapt.motivation.bandits import ucb
+from sadapt.motivation.baseline import random_entropy
+from sadapt.motivation.marginals import bernoulli
+from sadapt.motivation.objectives import ARMS, OBJECTIVES, feedback, reward
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--total-timesteps", type=int, default=20_000)
+    arguments.add_argument("--seed", type=int, default=1)
+    given = arguments.parse_args()
+
+    env = make("maze-small")
+    marginal, bandit = bernoulli(env.seen_shape), ucb(len(ARMS))
+    key_baseline, key_run = jax.random.split(jax.random.key(given.seed))
+    h_random = random_entropy(env, marginal, on_death="end", count=50)(key_baseline)
+
+    @jax.jit
+    def episode(key, arm):
+        """One episode of `env.horizon` steps on `arm`: the rewards, and the final entropy."""
+        key_reset, key_steps = jax.random.split(key)
+        world, obs = env.reset(key_reset)
+        theta = marginal.update(marginal.init(), env.seen(obs))
+
+        def step(carry, key):
+            world, theta = carry
+            key_act, key_world = jax.random.split(key)
+            # A learner would look at the observation, marginal.features(theta), t / T and the arm.
+            action = jax.random.randint(key_act, (), 0, env.num_actions)
+            world, answer = env.step(key_world, world, action)
+            seen = env.seen(answer.obs)
+            surprise = -marginal.log_prob(theta, seen)
+            paid = reward(OBJECTIVES["s-adapt"], arm, surprise, answer.reward)
+            return (world, marginal.update(theta, seen)), paid
+
+        (_, theta), paid = jax.lax.scan(step, (world, theta), jax.random.split(key_steps, env.horizon))
+        return paid, marginal.entropy(theta)
+
+    pulls = bandit.init()
+    for number in range(max(1, given.total_timesteps // env.horizon)):
+        key_run, key_arm, key_episode = jax.random.split(key_run, 3)
+        pulls, arm = bandit.select(jax.random.uniform(key_arm, (len(ARMS),)), pulls)
+        paid, entropy = episode(key_episode, arm)
+        pulls = bandit.update(pulls, arm, feedback(entropy, jnp.float32(h_random)))
+        if number % 20 == 0:
+            print(
+                f"episode {number:4d}  {ARMS[int(arm)]}  return {float(paid.sum()):8.1f}  entropy {float(entropy):.2f} "
+                f"(random {h_random:.2f})"
+            )
+    print(f"mean feedback {pulls.means.tolist()} after {pulls.counts.tolist()} pulls")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,966 @@
+"""The wrappers: against the compiled program, against each other, by hand, and in Gymnasium's own tools."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import textwrap
+import warnings
+from functools import partial
+from pathlib import Path
+
+import gymnasium
+import hypothesis.extra.numpy as hnp
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
+from hypothesis import given
+from hypothesis import strategies as st
+from lamps import Lamps, Played, Recording
+
+from sadapt.envs import make
+from sadapt.errors import UserError
+from sadapt.gym import RestartAfterDeath, SurpriseVectorWrapper, SurpriseWrapper, estimate_random_entropy
+from sadapt.gym.registration import WORLDS
+from sadapt.gym.views import MODES
+from sadapt.learners.dqn import DQNSettings
+from sadapt.learners.idle import idle
+from sadapt.motivation.bandits import fixed
+from sadapt.motivation.normalisation import running
+from sadapt.training import compiled
+from sadapt.training.program import program
+from sadapt.training.settings import MotivationSettings, Settings
+
+HERE = Path(__file__).parent
+H_LAMPS = 3.0
+IDLE = np.zeros(0)
+
+
+def lamps(space: str = "box", limit: int = 20) -> gymnasium.Env:
+    return TimeLimit(Lamps(space), limit)
+
+
+def wrapped(objective: str = "s-adapt", space: str = "box", limit: int = 20, **options) -> SurpriseWrapper:
+    return SurpriseWrapper(lamps(space, limit), objective, **{"h_random": H_LAMPS, **options})
+
+
+def entropy_of(p) -> float:
+    """H of independent coins, in float64."""
+    p = np.clip(np.asarray(p, np.float64), 1e-4, 1 - 1e-4)
+    return float(-(p * np.log(p) + (1 - p) * np.log(1 - p)).sum())
+
+
+# Against the compiled program
+
+
+def recorded(name: str, *, worlds: int, steps: int, horizon: int, baseline: str):
+    """What the compiled program made of random play: observations, the bandit's choices, and all that follows."""
+    env = make(name)
+    motivation = MotivationSettings(on_death="end", horizon=horizon, baseline=baseline)
+    settings = Settings(env=name, num_envs=worlds, motivation=motivation, learner=DQNSettings())
+    with pytest.MonkeyPatch.context() as patch:
+        learner = idle(env.num_actions, num_envs=worlds)
+        patch.setattr("sadapt.training.program.dqn", lambda *_, **__: learner)
+        prog = program(env, settings)
+    payments = running(2, horizon, baseline=baseline)
+
+    def one(state, _):
+        acted, actions = prog.act(state)
+        answer = compiled.answer_worlds(prog, acted, actions)
+        after = prog.observe(acted, actions, answer)
+        _, key_shock, key_arms = jax.random.split(acted.key, 3)
+        _, seen = jax.vmap(prog.rules.absorb)(jax.random.split(key_shock, worlds), acted.episodes, answer)
+        signed = jnp.where(seen.arm == 1, -seen.surprise, seen.surprise)
+        look = jax.vmap(prog.rules.look)(after.episodes)
+        return after, {
+            "last": answer.step.obs,
+            "fresh": answer.fresh.obs,
+            "task": answer.step.reward,
+            "over": seen.closed,
+            "draws": jax.random.uniform(key_arms, (worlds, 2)),
+            "surprise": seen.surprise,
+            "intrinsic": signed,
+            "entropy": jax.vmap(prog.marginal.entropy)(seen.marginal),
+            "reward": payments.apply(after.normaliser, seen.arm, seen.t, signed),
+            "unit": jnp.maximum(jnp.sqrt(after.normaliser.variance), 1e-4)[seen.arm],
+            "theta": look.theta,
+            "time": look.time,
+            "arm": look.arm,
+            "means": after.bandit.means,
+            "counts": after.bandit.counts,
+        }
+
+    key = jax.random.key(7)
+    start = jax.jit(lambda key: compiled.start(prog, key, jnp.float32(10.0)))(key)
+    key_arms = jax.random.split(jax.random.split(key)[1], 4)[1]
+    first_draws = np.asarray(jax.random.uniform(key_arms, (worlds, 2)))
+    _, tape = jax.jit(lambda state: jax.lax.scan(one, state, None, length=steps))(start)
+    tape = jax.device_get(tape)
+    space = spaces.Box(0, 1, env.obs_shape, np.uint8)
+    first = np.asarray(start.episodes.obs)
+    recording = Recording(first, tape["last"], tape["fresh"], tape["task"].astype(np.float64), tape["over"], space)
+    draws = np.concatenate([first_draws, tape["draws"][tape["over"]]])
+    arms = np.concatenate([np.asarray(start.episodes.arm), tape["arm"][tape["over"]]])
+    return env, recording, list(zip(draws, arms.astype(int), strict=True)), tape
+
+
+def follow(bandit, choices, ties: list):
+    """The bandit on the program's draws; of two scores that float32 cannot tell apart it takes the program's."""
+
+    def select(_, state):
+        draws, wanted = next(choices)
+        pulled, arm = bandit.select(draws, state)
+        if arm == wanted:
+            return pulled, arm
+        pulls = state.counts + state.pending
+        scores = state.means + np.sqrt(2 * np.log(pulls.sum()) / pulls)
+        assert scores[0] == pytest.approx(scores[1], rel=2e-6)
+        ties.append(scores)
+        return fixed(wanted, xp=np).select(draws, state)
+
+    return bandit._replace(select=select)
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "baseline", "episodes"),
+    [
+        ("maze-small", 45, "time", 75),
+        pytest.param("tetris", 420, "global", 1_000, marks=pytest.mark.slow),
+        pytest.param("maze-small", 620, "global", 1_000, marks=pytest.mark.slow),
+        pytest.param("butterflies-small", 620, "time", 1_000, marks=pytest.mark.slow),
+    ],
+)
+def test_episodes_equal_the_compiled_programs(name, steps, baseline, episodes):
+    """Same observations, same draws: arms are equal, theta up to its last bit, sums of logarithms as float32 goes."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        env, recording, choices, tape = recorded(name, worlds=25, steps=steps, horizon=15, baseline=baseline)
+    assert recording.over.sum() >= episodes
+    envs = SurpriseVectorWrapper(
+        Played(recording), h_random=10.0, horizon=15, baseline=baseline, marginal_channels=env.marginal_channels
+    )
+    left, ties = iter(choices), []
+    envs._motive._bandit = follow(envs._motive._bandit, left, ties)
+    envs.reset()
+    for now in range(steps):
+        obs, rewards, over, _, infos = envs.step(IDLE)
+        np.testing.assert_allclose(obs["theta"], tape["theta"][now], rtol=2e-7)
+        np.testing.assert_array_equal(obs["objective"][:, 0], tape["arm"][now])
+        np.testing.assert_allclose(obs["time"][:, 0], tape["time"][now], rtol=1e-6)
+        np.testing.assert_allclose(infos["surprise"], tape["surprise"][now], rtol=1e-5, atol=1e-4)
+        np.testing.assert_allclose(infos["intrinsic_reward"], tape["intrinsic"][now], rtol=1e-5, atol=1e-4)
+        np.testing.assert_allclose(infos["entropy"], tape["entropy"][now], rtol=1e-5, atol=1e-5)
+        in_nats = [reward * tape["unit"][now] for reward in (rewards, tape["reward"][now])]
+        np.testing.assert_allclose(*in_nats, rtol=1e-5, atol=1e-4)
+        np.testing.assert_array_equal(infos["extrinsic_reward"], tape["task"][now])
+        if over.any():
+            last = np.flatnonzero(over)[-1]
+            ended = infos["surprise_episode"]
+            np.testing.assert_allclose(ended["arm_means"][last], tape["means"][now], rtol=1e-5)
+            np.testing.assert_array_equal(ended["arm_counts"][last], tape["counts"][now])
+    assert next(left, None) is None
+    assert len(ties) <= len(choices) / 100
+
+
+# By hand
+
+
+def test_the_first_step_by_hand():
+    """After one all-dark observation every lamp is expected dark; each that is lit costs -log clip."""
+    env = wrapped("s-min", normalise=False)
+    obs, info = env.reset(seed=1)
+    assert info["objective"] == 1
+    assert not obs["theta"].any()
+    obs, reward, _, _, info = env.step(2)
+    lit = int(obs["obs"].sum())
+    surprise = -lit * math.log(1e-4) - (6 - lit) * math.log(1 - 1e-4)
+    assert info["lit"] == info["extrinsic_reward"] == lit
+    assert info["surprise"] == pytest.approx(surprise, rel=1e-5)
+    assert reward == info["intrinsic_reward"] == -info["surprise"]
+    np.testing.assert_array_equal(obs["theta"], obs["obs"] / 2)
+    assert info["entropy"] == pytest.approx(lit * math.log(2) + (6 - lit) * entropy_of(0), rel=1e-4)
+    assert obs["time"] == pytest.approx(1 / 20)
+    assert obs["objective"] == 1
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+def test_rewards_are_mixed(normalise):
+    plain, mixed = (
+        wrapped("s-max", normalise=normalise),
+        wrapped("s-max", normalise=normalise, intrinsic_scale=0.5, extrinsic_scale=3.0),
+    )
+    plain.reset(seed=0), mixed.reset(seed=0)
+    for action in range(4):
+        one, other = plain.step(action)[1], mixed.step(action)[1]
+        assert other == pytest.approx(0.5 * one + 3.0 * plain.unwrapped.lamps.sum())
+
+
+def test_normalised_rewards_have_no_mean_and_unit_deviation():
+    env = wrapped("s-max", limit=1000, horizon=1000)
+    rewards = []
+    for episode in range(60):
+        env.reset(seed=episode)
+        over = False
+        while not over:
+            _, reward, terminated, truncated, _ = env.step(0)
+            rewards.append(reward)
+            over = terminated or truncated
+    late = np.array(rewards[len(rewards) // 2 :])
+    assert len(late) > 150
+    assert abs(late.mean()) < 0.2
+    assert late.std() == pytest.approx(1, abs=0.2)
+
+
+def test_the_episode_is_told_when_it_ends():
+    env = wrapped("s-adapt", limit=7, seed=3)
+    env.reset(seed=5)
+    seen, told, over = [np.zeros(6)], [], False
+    while not over:
+        obs, _, terminated, truncated, info = env.step(1)
+        assert ("surprise_episode" in info) == (terminated or truncated)
+        seen.append(obs["obs"].ravel())
+        told.append(info)
+        over = terminated or truncated
+    ended = info["surprise_episode"]
+    assert ended["length"] == len(told)
+    assert ended["extrinsic_return"] == np.sum(seen)
+    assert ended["intrinsic_return"] == pytest.approx(sum(info["intrinsic_reward"] for info in told), rel=1e-6)
+    assert ended["surprise"] == pytest.approx(np.mean([info["surprise"] for info in told]), rel=1e-6)
+    assert ended["entropy"] == pytest.approx(entropy_of(np.mean(seen, axis=0)), rel=1e-4)
+    assert ended["feedback"] == pytest.approx(abs(ended["entropy"] - H_LAMPS) / H_LAMPS, rel=1e-5)
+    assert ended["h_random"] == H_LAMPS
+    assert ended["arm_counts"][ended["arm"]] == 1
+    assert ended["arm_means"][ended["arm"]] == pytest.approx(ended["feedback"])
+    assert json.loads(json.dumps(ended)) == ended
+
+
+def test_extrinsic_pays_the_task():
+    env = wrapped("extrinsic", normalise=False, h_random=None)
+    env.reset(seed=0)
+    for action in range(3):
+        _, reward, _, _, info = env.step(action)
+        assert reward == info["extrinsic_reward"] == env.unwrapped.lamps.sum()
+        assert info["surprise"] > 0
+
+
+def test_the_marginal_may_be_gaussian():
+    """Lamps of 0 and 1: after one dark and one lit the mean is 1/2, the variance 1/4."""
+    env = SurpriseWrapper(lamps(), "s-min", "gaussian")
+    env.reset(seed=1)
+    obs, *_, info = env.step(2)
+    lit = obs["obs"][..., 0].astype(bool)
+    np.testing.assert_allclose(obs["theta"][lit], [[0.5, 0.25]] * lit.sum())
+    np.testing.assert_allclose(obs["theta"][~lit], [[0, 0.01]] * (~lit).sum(), rtol=1e-6)
+    variances = np.where(lit, 0.25, 0.01)
+    assert info["entropy"] == pytest.approx(np.log(2 * np.pi * np.e * variances).sum() / 2, rel=1e-5)
+
+
+def test_the_marginal_may_see_some_channels_only():
+    env = SurpriseWrapper(gymnasium.make("sadapt/ButterfliesSmall-v0"), "s-min")
+    assert make("butterflies-small").marginal_channels == (0, 1)
+    assert env.observation_space["theta"].shape == (10, 10, 2)
+    assert env.observation_space["obs"].shape == (10, 10, 3)
+    own = SurpriseWrapper(gymnasium.make("sadapt/ButterfliesSmall-v0"), "s-min", marginal_channels=(2,))
+    obs, _ = own.reset(seed=0)
+    np.testing.assert_array_equal(obs["theta"][..., 0], obs["obs"][..., 2])
+
+
+# What the learner sees
+
+
+def test_all_modes_show_the_same():
+    shown = {}
+    for mode in MODES:
+        env = wrapped("s-adapt", obs_mode=mode)
+        env.reset(seed=4)
+        shown[mode] = [env.step(action)[0] for action in (0, 3, 3)][-1]
+        assert env.observation_space.contains(shown[mode])
+    parts = shown["dict"]
+    np.testing.assert_array_equal(shown["none"], parts["obs"])
+    flat = np.concatenate([parts["obs"].ravel(), parts["theta"].ravel(), parts["time"], parts["objective"]])
+    np.testing.assert_array_equal(shown["flat"], flat)
+    assert shown["channels"].shape == (2, 3, 4)
+    np.testing.assert_array_equal(shown["channels"][..., :1], parts["obs"])
+    np.testing.assert_array_equal(shown["channels"][..., 1:2], parts["theta"])
+    assert (shown["channels"][..., 2] == parts["time"]).all()
+    assert (shown["channels"][..., 3] == parts["objective"]).all()
+
+
+@pytest.mark.parametrize("space", ["box", "real", "binary", "discrete", "grey"])
+@pytest.mark.parametrize("mode", ["dict", "flat", "none"])
+def test_every_plain_space(space, mode):
+    env = wrapped("s-max", space, obs_mode=mode)
+    for seed in range(3):
+        obs, _ = env.reset(seed=seed)
+        assert env.observation_space.contains(obs)
+        for action in range(3):
+            obs, reward, *_ = env.step(action)
+            assert env.observation_space.contains(obs)
+            assert math.isfinite(reward)
+
+
+@st.composite
+def plain_spaces(draw):
+    shape = draw(st.sampled_from([(1,), (3,), (2, 2), (2, 3, 2)]))
+    kind = draw(st.sampled_from(["float32", "float64", "int8", "uint8", "uint16", "int64", "binary", "discrete"]))
+    if kind == "binary":
+        return spaces.MultiBinary(shape)
+    if kind == "discrete":
+        return spaces.Discrete(draw(st.integers(1, 9)), start=draw(st.integers(-5, 5)))
+    least = draw(hnp.arrays(np.int64, shape, elements=st.integers(0 if kind.startswith("u") else -90, 90)))
+    most = least + draw(hnp.arrays(np.int64, shape, elements=st.integers(0, 37)))
+    return spaces.Box(least.astype(kind), most.astype(kind), dtype=np.dtype(kind).type)
+
+
+class Anything(gymnasium.Env):
+    """Shows members of a space one after another."""
+
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, space: spaces.Space) -> None:
+        self.observation_space = space
+
+    def reset(self, *, seed=None, options=None):
+        self.observation_space.seed(seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), 0.0, False, False, {}
+
+
+@given(plain_spaces(), st.sampled_from(MODES), st.sampled_from([0.0, 1.0]))
+def test_what_a_world_may_show_is_taken_and_what_is_shown_is_promised(space, mode, pseudo_count):
+    if mode == "channels" and len(space.shape) != 3:
+        mode = "flat"
+    env = SurpriseWrapper(Anything(space), "s-max", obs_mode=mode, horizon=6, pseudo_count=pseudo_count)
+    assert env.observation_space.contains(env.reset(seed=0)[0])
+    for _ in range(6):
+        obs, reward, _, over, info = env.step(0)
+        assert env.observation_space.contains(obs)
+        assert math.isfinite(reward)
+        assert info["surprise"] == info["intrinsic_reward"]
+    assert over
+
+
+def test_a_learner_may_write_into_what_it_sees():
+    """The marginal does not notice."""
+    careful, careless = wrapped("s-min", normalise=False), wrapped("s-min", normalise=False)
+    for env in (careful, careless):
+        env.reset(seed=0)
+    for action in range(4):
+        one, other = careful.step(action), careless.step(action)
+        assert one[1] == other[1]
+        other[0]["theta"][:] = 0.7
+
+
+def test_discrete_observations_are_counted_as_coins():
+    env = wrapped("s-min", "discrete", normalise=False)
+    env.reset(seed=0)
+    obs, *_ = env.step(0)
+    expected = np.zeros(7)
+    expected[[0, obs["obs"] - 3]] = 0.5
+    np.testing.assert_array_equal(obs["theta"], expected)
+
+
+def test_grey_values_are_modelled_between_0_and_1():
+    env = wrapped("s-min", "grey")
+    env.reset(seed=0)
+    obs, *_ = env.step(0)
+    np.testing.assert_allclose(obs["theta"][..., 0], obs["obs"][..., 0] / 255 / 2)
+    assert obs["theta"].shape == (2, 3, 2)
+
+
+def checked(env) -> None:
+    """Rewards are compared from reset to reset there, and normalised ones depend on all that came before."""
+    assert not env._motive.settings.normalise
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*is different from the unwrapped version.*")
+        check_env(env, skip_render_check=True)
+
+
+@pytest.mark.parametrize("row", WORLDS, ids=lambda row: row.name)
+def test_gymnasium_finds_nothing_to_complain_about(row):
+    for mode in MODES:
+        checked(SurpriseWrapper(gymnasium.make(row.id), "s-adapt", h_random=20.0, obs_mode=mode, normalise=False))
+
+
+@pytest.mark.parametrize("space", ["box", "real", "binary", "discrete", "grey"])
+def test_nor_in_other_spaces(space):
+    for mode in ("dict", "flat", "none"):
+        checked(wrapped("s-adapt", space, obs_mode=mode, normalise=False))
+
+
+def test_the_spec_makes_it_again():
+    env = gymnasium.make("sadapt/MazeSmall-v0")
+    env = SurpriseWrapper(RestartAfterDeath(env, horizon=60), "s-adapt", h_random=3.0, obs_mode="flat", ucb_c=2.0)
+    for spec in (env.spec, gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json())):
+        again = gymnasium.make(spec)
+        assert isinstance(again, SurpriseWrapper)
+        assert again.spec == env.spec
+        assert again.observation_space == env.observation_space
+        for each in (env, again):
+            each.action_space.seed(0)
+        np.testing.assert_array_equal(env.reset(seed=3)[0], again.reset(seed=3)[0])
+        for _ in range(5):
+            action = env.action_space.sample()
+            np.testing.assert_array_equal(env.step(action)[0], again.step(action)[0])
+
+
+# Many at once
+
+
+def habit(world: int, episode: int, step: int) -> int:
+    """An action that depends on nothing but the world's own past."""
+    return (world + 5 * episode + step * step) % 6
+
+
+def alone(objective: str, world: int, episodes: int, **options) -> list[dict]:
+    env = SurpriseWrapper(lamps(limit=12), objective, h_random=H_LAMPS, **options)
+    told = []
+    for episode in range(episodes):
+        env.reset(seed=50 + world if episode == 0 else None)
+        info: dict = {}
+        rewards = []
+        while "surprise_episode" not in info:
+            _, reward, _, _, info = env.step(habit(world, episode, len(rewards)))
+            rewards.append(reward)
+        told.append(info["surprise_episode"] | {"rewards": rewards})
+    return told
+
+
+def together(objective: str, worlds: int, episodes: int, mode: AutoresetMode, **options) -> list[list[dict]]:
+    envs = SurpriseVectorWrapper(
+        SyncVectorEnv([partial(lamps, limit=12)] * worlds, autoreset_mode=mode), objective, h_random=H_LAMPS, **options
+    )
+    envs.reset(seed=50)
+    told: list[list[dict]] = [[] for _ in range(worlds)]
+    rewards: list[list[float]] = [[] for _ in range(worlds)]
+    resetting = np.zeros(worlds, bool)
+    while min(map(len, told)) < episodes:
+        actions = np.array([habit(world, len(told[world]), len(rewards[world])) for world in range(worlds)])
+        obs, paid, terminations, truncations, infos = envs.step(actions)
+        over = terminations | truncations
+        np.testing.assert_array_equal(infos["_surprise"], ~resetting)
+        assert not paid[resetting].any()
+        assert not obs["time"][resetting].any()
+        assert not obs["theta"][resetting].any()
+        for world in np.flatnonzero(~resetting):
+            rewards[world].append(paid[world])
+        for world in np.flatnonzero(over):
+            row = {name: part[world].tolist() for name, part in infos["surprise_episode"].items()}
+            told[world].append(row | {"rewards": rewards[world]})
+            rewards[world] = []
+            if mode is AutoresetMode.SAME_STEP:
+                assert infos["final_obs"][world]["time"] == pytest.approx(row["length"] / 12)
+                assert obs["time"][world] == 0
+        if mode is AutoresetMode.NEXT_STEP:
+            resetting = over
+        elif mode is AutoresetMode.DISABLED and over.any():
+            envs.reset(options={"reset_mask": over})
+    return [own[:episodes] for own in told]
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_worlds_side_by_side_live_as_worlds_alone(mode):
+    """S-Min, whose arm does not depend on what other worlds do."""
+    apart = {"arm_means", "arm_counts"}
+    for world, told in enumerate(together("s-min", 3, 30, mode, normalise=False)):
+        for one, other in zip(told, alone("s-min", world, 30, normalise=False), strict=True):
+            assert one.keys() == other.keys()
+            for name in one.keys() - apart:
+                np.testing.assert_allclose(one[name], other[name], rtol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_one_world_in_a_vector_is_the_scalar_wrapper(mode):
+    """S-Adapt: bandit, normaliser and draws too."""
+    (told,) = together("s-adapt", 1, 60, mode)
+    for one, other in zip(told, alone("s-adapt", 0, 60), strict=True):
+        for name in other:
+            np.testing.assert_allclose(one[name], other[name], rtol=1e-5, atol=1e-6, err_msg=name)
+    assert {one["arm"] for one in told} == {0, 1}
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_one_bandit_serves_all_worlds(mode):
+    told = together("s-adapt", 4, 10, mode)
+    first = [own[0]["arm"] for own in told]
+    assert sorted(first) == [0, 0, 1, 1]
+    assert max(sum(own[-1]["arm_counts"]) for own in told) >= 37
+
+
+def test_the_compiled_vector_face():
+    envs = SurpriseVectorWrapper(
+        gymnasium.make_vec("sadapt/ButterfliesSmall-v0", num_envs=3), "s-max", obs_mode="channels"
+    )
+    obs, _ = envs.reset(seed=0)
+    assert envs.observation_space.contains(obs)
+    assert obs.shape == (3, 10, 10, 3 + 2 + 2)
+    obs, *_ = envs.step(np.zeros(3, int))
+    assert envs.observation_space.contains(obs)
+
+
+def test_episode_statistics_are_left_to_gymnasium():
+    envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(
+        SurpriseVectorWrapper(SyncVectorEnv([lamps] * 2), "s-min", normalise=False)
+    )
+    envs.reset(seed=0)
+    ends = 0
+    while ends < 5:
+        *_, terminations, truncations, infos = envs.step(np.zeros(2, int))
+        for world in np.flatnonzero(terminations | truncations):
+            ends += 1
+            assert infos["episode"]["l"][world] == infos["surprise_episode"]["length"][world]
+            assert infos["episode"]["r"][world] == pytest.approx(infos["surprise_episode"]["intrinsic_return"][world])
+
+
+# Bandit, normaliser and baseline
+
+
+def live(env: SurpriseWrapper, episodes: int) -> list[dict]:
+    """Episodes on fixed seeds of the world, but not of the wrapper."""
+    told = []
+    for number in range(episodes):
+        env.unwrapped.reset(seed=number)
+        env.reset()
+        info: dict = {}
+        while "surprise_episode" not in info:
+            _, reward, _, _, info = env.step(number % 6)
+        told.append(info["surprise_episode"] | {"last reward": reward})
+    return told
+
+
+@pytest.mark.parametrize("baseline", ["global", "time"])
+def test_saved_loaded_and_continued_equals_never_saved(baseline):
+    undisturbed, before, after = (wrapped(seed=9, baseline=baseline) for _ in range(3))
+    whole = live(undisturbed, 20) + live(undisturbed, 20)
+    first = live(before, 20)
+    stored = json.loads(json.dumps(before.state_dict()))
+    after.load_state_dict(stored)
+    assert first + live(after, 20) == whole
+    assert after.state_dict() == undisturbed.state_dict()
+
+
+def test_the_baseline_is_loaded_too():
+    env = wrapped(h_random=1.5)
+    env.load_state_dict(wrapped(h_random=2.5).state_dict())
+    assert env.h_random == 2.5
+    env.load_state_dict(wrapped("s-min", h_random=None).state_dict())
+    assert env.h_random == 2.5
+
+
+def test_evaluation_changes_nothing():
+    env = wrapped(seed=0)
+    live(env, 5)
+    before = env.state_dict()
+    env.training = False
+    told = live(env, 10)
+    env.training = True
+    after = env.state_dict()
+    assert {name: after[name] for name in ("bandit", "normaliser", "h_random")} == {
+        name: before[name] for name in ("bandit", "normaliser", "h_random")
+    }
+    assert {tuple(episode["arm_counts"]) for episode in told} == {tuple(before["bandit"]["counts"])}
+
+
+@pytest.mark.parametrize(("arm", "index"), [("s-max", 0), ("s-min", 1), (0, 0), (1, 1)])
+def test_a_forced_arm(arm, index):
+    env = wrapped(seed=0)
+    env.forced_arm = arm
+    assert {episode["arm"] for episode in live(env, 6)} == {index}
+    assert env.state_dict()["bandit"]["counts"] == [0, 0]
+    env.forced_arm = None
+    assert {episode["arm"] for episode in live(env, 6)} == {0, 1}
+
+
+def test_an_episode_given_up_is_not_waited_for():
+    """A hundred resets in a row count no pull, so that the hundred-and-first arm is still a fair draw."""
+    env = wrapped(seed=0)
+    for _ in range(100):
+        env.reset()
+    assert env._motive.bandit.pending.sum() == 1
+    assert {env.reset(seed=seed)[1]["objective"] for seed in range(20)} == {0, 1}
+
+
+def test_the_random_entropy_is_the_mean_over_episodes():
+    found = estimate_random_entropy(lamps(), episodes=40, seed=3)
+    assert found == estimate_random_entropy(lamps(), episodes=40, seed=3)
+    assert found != estimate_random_entropy(lamps(), episodes=40, seed=4)
+    env = lamps()
+    env.action_space.seed(3)
+    entropies = []
+    for episode in range(40):
+        seen, over = [env.reset(seed=3 if episode == 0 else None)[0]], False
+        while not over:
+            obs, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            seen.append(obs)
+            over = terminated or truncated
+        entropies.append(entropy_of(np.mean(seen, axis=0)))
+    assert found == pytest.approx(np.mean(entropies), rel=1e-4)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_the_random_entropy_of_many_worlds(mode):
+    envs = SyncVectorEnv([lamps] * 8, autoreset_mode=mode)
+    assert estimate_random_entropy(envs, episodes=160) == pytest.approx(estimate_random_entropy(lamps(), 160), rel=0.1)
+
+
+# Deaths
+
+
+@pytest.mark.parametrize("shock", [False, True])
+def test_worlds_restart_after_deaths(shock):
+    env = RestartAfterDeath(Lamps(), horizon=200, shock=shock)
+    env.reset(seed=0)
+    deaths, afterwards = 0, []
+    for step in range(200):
+        obs, reward, terminated, truncated, info = env.step(step % 6)
+        assert not terminated
+        assert truncated == (step == 199)
+        if reward == 6:
+            deaths += 1
+            afterwards.append(obs.mean())
+        assert info["deaths"] == deaths
+    assert deaths > 5
+    assert (np.mean(afterwards) > 0.2) == shock
+
+
+def test_a_shock_needs_bounds():
+    class Free(Lamps):
+        def __init__(self):
+            self.observation_space = spaces.Box(-np.inf, np.inf, (6,), np.float32)
+
+    with pytest.raises(UserError, match="bounded"):
+        RestartAfterDeath(Free(), horizon=10)
+    for horizon in (None, 0):
+        with pytest.raises(UserError, match="give horizon=STEPS"):
+            RestartAfterDeath(Lamps(), horizon)
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "s-mim"}, "did you mean 's-min'"),
+        ({"objective": "random"}, "a policy, not a reward"),
+        ({"objective": "s-adapt", "h_random": None}, "estimate_random_entropy"),
+        ({"h_random": 0.0}, "H_rand"),
+        ({"h_random": math.nan}, "H_rand"),
+        ({"objective": "extrinsic", "extrinsic_scale": 2.0}, "to mix it"),
+        ({"marginal": "gausian"}, "did you mean 'gaussian'"),
+        ({"obs_mode": "dictionary"}, "unknown obs_mode"),
+        ({"obs_mod": "dict"}, "did you mean 'obs_mode'"),
+        ({"horizon": 70_000}, "less than 65535"),
+        ({"horizon": 0}, "at least 1 step"),
+        ({"marginal_channels": (1,)}, "has the channels 0 to 0"),
+        ({"baseline": "none"}, "unknown reward baseline"),
+        ({"bootstrap": "trough"}, "did you mean 'through'"),
+        ({"ucb_c": -1.0}, "c >= 0"),
+        ({"std_floor": 0.0, "marginal": "gaussian"}, "must be positive"),
+    ],
+)
+def test_impossible_options_are_named(options, message):
+    with pytest.raises(UserError, match=message):
+        wrapped(**options)
+
+
+def test_a_bernoulli_marginal_on_real_values_is_refused_at_once():
+    for space in ("real", "grey"):
+        with pytest.raises(UserError, match="use marginal='gaussian'"):
+            wrapped(space=space, marginal="bernoulli")
+
+
+def test_channels_need_an_image():
+    with pytest.raises(UserError, match="height x width x channels"):
+        wrapped(space="real", obs_mode="channels")
+
+
+def test_a_world_without_a_horizon_is_refused_at_once():
+    with pytest.raises(UserError, match="give horizon=STEPS"):
+        SurpriseWrapper(Lamps(), "s-min")
+    with pytest.raises(UserError, match="give horizon=STEPS"):
+        SurpriseVectorWrapper(SyncVectorEnv([Lamps]), "s-min")
+
+
+@pytest.mark.parametrize(
+    ("objective", "bootstrap", "terminal"),
+    [
+        ("s-min", "auto", True),
+        ("extrinsic", "auto", False),
+        ("s-min", "through", False),
+        ("extrinsic", "terminal", True),
+    ],
+)
+def test_values_end_at_the_horizon_of_surprise(objective, bootstrap, terminal):
+    env = SurpriseWrapper(lamps(limit=1), objective, bootstrap=bootstrap)
+    envs = SurpriseVectorWrapper(SyncVectorEnv([partial(lamps, limit=1)] * 2), objective, bootstrap=bootstrap)
+    env.reset(seed=0)
+    envs.reset(seed=0)
+    assert env.step(0)[2:4] == (terminal, True)
+    _, _, terminations, truncations, _ = envs.step(np.zeros(2, int))
+    assert terminations.tolist() == [terminal] * 2
+    assert truncations.all()
+
+
+def test_a_given_horizon_ends_the_episode():
+    env = SurpriseWrapper(Lamps("discrete"), "s-min", horizon=4)
+    for seed in range(20):
+        env.reset(seed=seed)
+        ends = []
+        while not any(ends):
+            _, _, terminated, truncated, info = env.step(0)
+            ends = [terminated, truncated]
+        assert info["surprise_episode"]["length"] <= 4
+        assert truncated == (info["surprise_episode"]["length"] == 4)
+
+
+def test_worlds_that_outlive_the_horizon_are_named():
+    envs = SurpriseVectorWrapper(SyncVectorEnv([lamps] * 2), "s-min", horizon=2)
+    envs.reset(seed=1)
+
+    def outlive():
+        for _ in range(30):
+            envs.step(np.zeros(2, int))
+
+    with pytest.raises(UserError, match="goes on after the horizon of 2"):
+        outlive()
+
+
+def test_other_spaces_are_refused_at_once():
+    class Pair(Lamps):
+        def __init__(self):
+            self.observation_space = spaces.Dict({"a": spaces.Discrete(2)})
+
+    with pytest.raises(UserError, match="FlattenObservation"):
+        SurpriseWrapper(Pair(), "s-min", horizon=3)
+
+
+class Broken(Lamps):
+    """Shows `value` in the second step."""
+
+    def __init__(self, space: str, value) -> None:
+        super().__init__(space)
+        self.value, self.shown = value, 0
+
+    def look(self):
+        self.shown += 1
+        obs = super().look()
+        if self.shown < 3:
+            return obs
+        if self.kind == "discrete" or np.ndim(self.value):
+            return self.value
+        return np.where(np.arange(6).reshape(np.shape(obs)) == 4, self.value, obs).astype(np.asarray(self.value).dtype)
+
+
+@pytest.mark.parametrize(
+    ("space", "value", "message"),
+    [
+        ("real", np.float32(np.nan), "not finite"),
+        ("real", np.float32(np.inf), "not finite"),
+        ("real", np.float32(2.5), r"2\.5.*outside of its space"),
+        ("real", np.float32(-1.5), r"-1\.5.*outside of its space"),
+        ("box", np.uint8(2), "the value 2.*outside of its space"),
+        ("box", np.float32(0.5), "showed float32"),
+        ("box", np.zeros((3, 2, 1), np.uint8), r"shape \(3, 2, 1\)"),
+        ("binary", np.int8(-1), "the value -1.*outside of its space"),
+        ("discrete", 10, "the value 10.*outside of its space"),
+        ("discrete", 2, "the value 2.*outside of its space"),
+    ],
+)
+def test_observations_that_cannot_be_are_named_when_they_come(space, value, message):
+    env = SurpriseWrapper(Broken(space, value), "s-min", horizon=9)
+    env.reset(seed=0)
+    env.step(0)
+    with pytest.raises(UserError, match=message):
+        env.step(0)
+
+
+def test_bounds_may_differ_from_entry_to_entry():
+    class Box(Lamps):
+        def __init__(self):
+            self.observation_space = spaces.Box(np.array([0, -5], np.float32), np.array([1, np.inf], np.float32))
+
+        def look(self):
+            return np.array([0, -5 if self.lamps.any() else 70], np.float32)[
+                :: 1 if self.lamps.sum() < 4 else -1
+            ].copy()
+
+    env = SurpriseWrapper(Box(), "s-min", horizon=50)
+
+    def swapped():
+        for seed in range(20):
+            env.reset(seed=seed)
+            env.step(0)
+
+    with pytest.raises(UserError, match="outside of its space"):
+        swapped()
+
+
+def test_reset_comes_first():
+    env = wrapped()
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+    envs = SurpriseVectorWrapper(SyncVectorEnv([lamps]), "s-min")
+    with pytest.raises(ResetNeeded):
+        envs.step(np.zeros(1, int))
+    env.reset(seed=0)
+    while not any(env.step(0)[2:4]):
+        pass
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+
+
+@pytest.mark.parametrize("arm", ["s-mean", 2, -1, 0.5])
+def test_impossible_arms_are_named(arm):
+    with pytest.raises(UserError, match="forced_arm"):
+        wrapped().forced_arm = arm
+
+
+def test_foreign_states_are_named():
+    env = wrapped()
+    with pytest.raises(UserError, match="bandit"):
+        env.load_state_dict({"means": [0, 0]})
+    with pytest.raises(UserError, match="horizon and baseline"):
+        wrapped(baseline="time").load_state_dict(env.state_dict())
+
+
+def test_a_vector_environment_must_say_how_it_resets():
+    envs = SyncVectorEnv([lamps])
+    envs.metadata = {}
+    with pytest.raises(UserError, match="autoreset_mode"):
+        SurpriseVectorWrapper(envs, "s-min")
+
+
+def test_a_step_that_resets_must_show_the_last_observation():
+    class Forgetful(Played):
+        def step(self, actions):
+            return (*super().step(actions)[:4], {})
+
+    one = np.zeros((1, 1, 2, 3, 1), np.uint8)
+    tape = Recording(one[0], one, one, np.zeros((1, 1)), np.ones((1, 1), bool), spaces.Box(0, 1, (2, 3, 1), np.uint8))
+    envs = SurpriseVectorWrapper(Forgetful(tape), "s-min", horizon=9)
+    envs.reset()
+    with pytest.raises(UserError, match="lack 'final_obs'"):
+        envs.step(IDLE)
+
+
+def test_worlds_without_seeds_leave_the_draws_alone():
+    states = []
+    for seed in (1, 2):
+        envs = SurpriseVectorWrapper(SyncVectorEnv([lamps] * 2), "s-min", seed=seed)
+        envs.reset(seed=[None, None])
+        states.append(envs.state_dict()["generator"])
+    assert states[0] != states[1]
+
+
+@pytest.mark.parametrize("episodes", [0, 2.5])
+def test_impossible_numbers_of_episodes_are_named(episodes):
+    with pytest.raises(UserError, match="episodes is"):
+        estimate_random_entropy(lamps(), episodes)
+
+
+# Processes
+
+
+def run_alone(code: str, folder: Path) -> None:
+    """Runs code in a process of its own, from which JAX stays away; a warning is an error there."""
+    script = folder / "script.py"
+    script.write_text(f"import sys\n\nsys.path.insert(0, {str(HERE)!r})\n{textwrap.dedent(code)}")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)], capture_output=True, text=True, timeout=900, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+WORKERS = """
+    from gymnasium.vector import AsyncVectorEnv
+    from gymnasium.wrappers import TimeLimit
+    from lamps import Lamps
+    from sadapt.gym import SurpriseVectorWrapper, SurpriseWrapper
+
+    def bare():
+        return TimeLimit(Lamps(), 20)
+
+    def wrapped():
+        return SurpriseWrapper(bare(), "s-adapt", h_random=3.0)
+
+    if __name__ == "__main__":
+        inside = AsyncVectorEnv([wrapped] * 8, context=CONTEXT)
+        outside = SurpriseVectorWrapper(AsyncVectorEnv([bare] * 8, context=CONTEXT), "s-min", horizon=20)
+        for envs in (inside, outside):
+            envs.reset(seed=0)
+            envs.action_space.seed(0)
+            ended = 0
+            for _ in range(STEPS):
+                *_, infos = envs.step(envs.action_space.sample())
+                ended += infos["_surprise_episode"].sum() if "surprise_episode" in infos else 0
+            assert ended > STEPS / 4, ended
+            envs.close()
+        assert "jax" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize(
+    ("context", "steps"),
+    [
+        ("fork", 50),
+        pytest.param("fork", 10_000, marks=pytest.mark.slow),
+        pytest.param("spawn", 10_000, marks=pytest.mark.slow),
+    ],
+)
+def test_eight_workers(context, steps, tmp_path):
+    """Wrapped in the workers and around them, without a warning and without JAX."""
+    run_alone(f"CONTEXT, STEPS = {context!r}, {steps}\n{textwrap.dedent(WORKERS)}", tmp_path)
+
+
+SUBPROCESSES = """
+    from gymnasium.wrappers import TimeLimit
+    from lamps import Lamps
+    from sadapt.gym import SurpriseWrapper
+    from stable_baselines3.common.vec_env import SubprocVecEnv
+
+    def wrapped():
+        return SurpriseWrapper(TimeLimit(Lamps(), 20), "s-adapt", h_random=3.0)
+
+    if __name__ == "__main__":
+        envs = SubprocVecEnv([wrapped] * 8, start_method=CONTEXT)
+        envs.seed(0)
+        envs.reset()
+        ended = 0
+        for step in range(STEPS):
+            envs.step_async([step % 6] * 8)
+            ended += sum("surprise_episode" in info for info in envs.step_wait()[3])
+        assert ended > STEPS / 4, ended
+        pulls = [sum(state["bandit"]["counts"]) for state in envs.env_method("state_dict")]
+        assert sum(pulls) == ended, (pulls, ended)
+        envs.close()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_eight_workers_of_stable_baselines3(context, tmp_path):
+    """A bandit in each of them, that the parent can ask for."""
+    pytest.importorskip("stable_baselines3")
+    run_alone(f"CONTEXT, STEPS = {context!r}, 10_000\n{textwrap.dedent(SUBPROCESSES)}", tmp_path)
+
+
+def test_the_wrappers_live_without_jax(tmp_path):
+    code = """
+        from lamps import Lamps
+        from sadapt.gym import SurpriseWrapper, estimate_random_entropy
+        env = SurpriseWrapper(Lamps(), horizon=10, h_random=estimate_random_entropy(Lamps(), horizon=10))
+        env.reset(seed=0)
+        env.step(1)
+        assert "jax" not in sys.modules
+    """
+    run_alone(code, tmp_path)
