@@ -85,9 +85,10 @@ def running(
         new = added.astype(xp.float32)
         shift = sums(where, away) / xp.maximum(new, 1)
         share = new / xp.maximum(count, 1).astype(xp.float32)
-        wanted = shift * share + state.lost
+        touched = added > 0
+        wanted = xp.where(touched, shift * share + state.lost, xp.float32(0))
         mean = state.mean + wanted
-        lost = wanted - (mean - state.mean)
+        lost = xp.where(touched, wanted - (mean - state.mean), state.lost)
         within = sums(where, xp.square(away - shift.reshape(-1)[where]))
         squares = per_arm(within + xp.square(shift) * new * (1 - share))
         every = xp.maximum(per_arm(count), 1).astype(xp.float32)
