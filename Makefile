@@ -24,8 +24,11 @@ demo: .venv/.ready ## train S-Adapt on Tetris, draw its curve and film it beside
 	$(BIN)/sadapt watch demo/s-adapt --compare demo/random --out demo/film.gif
 	@echo; echo "the curve is demo/curve.png, the film is demo/film.gif, the run is demo/s-adapt"
 
-test: lint ## lint, then every test that is not marked slow
-	$(BIN)/pytest -m "not slow" -n $(WORKERS) --dist worksteal
+test: .venv/.ready-test ## lint, types (beside the first tests) and every test that is not marked slow
+	$(BIN)/ruff check .
+	@$(BIN)/mypy & types=$$!; \
+	$(BIN)/pytest -m "not slow" -n $(WORKERS) --dist worksteal --durations=10; tests=$$?; \
+	wait $$types && exit $$tests
 
 lint: .venv/.ready-test ## ruff and mypy
 	$(BIN)/ruff check .
