@@ -68,8 +68,8 @@ distclean: clean ## clean, and remove .venv too
 	@touch $@ .venv/.ready
 
 .venv/.ready-slow: .venv/.ready-test
-	@echo "adding Stable-Baselines3, Ray and submitit to .venv"
-	@$(PIP) install --no-compile --editable ".[test,bench,ray,slurm]"
+	@echo "adding Stable-Baselines3, MiniGrid, Ray and submitit to .venv"
+	@$(PIP) install --no-compile --editable ".[test,recipes,ray,slurm]"
 	@touch $@
 
 .venv/.ready-bench: .venv/.ready
