@@ -35,7 +35,7 @@ lint: .venv/.ready-test ## ruff and mypy
 	$(BIN)/mypy
 
 slow: .venv/.ready-slow ## the learning tests, minutes each
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -n $(WORKERS) --dist worksteal
 
 soak: .venv/.ready-test ## kill training twenty times a learner, at random moments, and compare the end
 	SADAPT_KILLS=20 $(BIN)/pytest tests/runs/test_kill.py -n $(WORKERS)
