@@ -24,6 +24,11 @@ hypothesis.settings.register_profile("thorough", deadline=None, max_examples=100
 hypothesis.settings.load_profile("quick")
 
 
+def pytest_collection_modifyitems(items):
+    """The longest tests first, so that no worker is left alone with one of them."""
+    items.sort(key=lambda item: item.path.stem not in ("test_kill", "test_sweep"))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def shared_programs(tmp_path_factory, worker_id):
     """Compiled programs are kept for the session and shared by its processes: most tests run what others ran."""

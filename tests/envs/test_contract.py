@@ -23,7 +23,12 @@ MAZES = [name for name in WORLDS if name.startswith("maze")]
 BUTTERFLIES = [name for name in WORLDS if name.startswith("butterflies")]
 
 
-@pytest.mark.parametrize("name", WORLDS)
+DENSITIES = [name for name in BUTTERFLIES if name not in ("butterflies-small", "butterflies-large")]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in DENSITIES else ()) for name in WORLDS]
+)
 def test_every_registered_world_keeps_the_contract(name):
     check(world(name))
 

@@ -139,6 +139,7 @@ def test_reward_depends_on_the_observation(learner):
     check(values(env, learner, [((0, 0, 1), 0, 0), ((1, 0, 1), 0, 0)]), [[-1, -1], [1, 1]], atol=0.1)
 
 
+@pytest.mark.slow
 @dqn_when_slow
 def test_two_step_credit(learner):
     """Reward 1 for the second step, whatever is done: gamma at first, 1 then."""
