@@ -398,7 +398,12 @@ def test_actions_and_the_number_of_channels_are_the_packages(name):
     assert env(name).obs_shape == (10, 10, len(facts.channels))
 
 
-@pytest.mark.parametrize("name", CASES)
+QUICK = ("minatar-breakout", "minatar-seaquest")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
+)
 def test_play_agrees_with_the_package(name):
     plays = from_the_start(name, 6) + from_situations(name, 4)
     lengths, differences = zip(*(first_difference(name, play) for play in plays), strict=True)

@@ -23,6 +23,7 @@ from sadapt.gym.faces import WorldEnv, WorldVectorEnv
 from sadapt.gym.registration import WORLDS, register_all
 
 IDS = [row.id for row in WORLDS]
+DENSITIES = [id for id in IDS if id.endswith(("High-v0", "Medium-v0", "Low-v0"))]
 
 
 def dice(horizon: int = 9) -> Env:
@@ -136,7 +137,10 @@ def test_registering_again_is_silent():
 # One world
 
 
-@pytest.mark.parametrize("id", [*IDS, "test/Dice-v0"])
+@pytest.mark.parametrize(
+    "id",
+    [pytest.param(id, marks=pytest.mark.slow if id in DENSITIES else ()) for id in [*IDS, "test/Dice-v0"]],
+)
 def test_gymnasium_finds_nothing_to_complain_about(id):
     env = gymnasium.make(id, render_mode="rgb_array")
     check_env(env.unwrapped)

@@ -164,9 +164,8 @@ def test_action_and_observation_matter(learner):
     check(values(env, learner, [((0, 0, 1), 0, 0), ((1, 0, 1), 0, 0)]), [[1, -1], [-1, 1]], atol=0.15)
 
 
-@pytest.mark.parametrize(
-    "learner", ["pqn", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dqn", "dqn with all its options"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", ["pqn", "dqn", "dqn with all its options"])
 def test_the_arm_flips_the_right_action(learner):
     """`right` turns one bit, which costs -log clip nats; `left` changes nothing."""
     env = world(lambda t, obs, action: (0.0, jnp.stack([action, jnp.zeros_like(action), jnp.ones_like(action)])))

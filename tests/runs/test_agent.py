@@ -28,6 +28,7 @@ def test_evaluation_of_a_random_agent_is_the_random_baseline(tmp_path):
         api.evaluate(run.path, episodes=1, arm="s-max")
 
 
+@pytest.mark.slow
 def test_same_seed_same_evaluation(finished):
     first, again, other = (api.evaluate(finished.path, episodes=5, seed=seed) for seed in (0, 0, 1))
     assert first == again

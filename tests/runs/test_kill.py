@@ -93,7 +93,7 @@ def final_state(folder: RunFolder) -> dict[str, bytes]:
 def test_killed_and_resumed_equals_undisturbed(tmp_path, shared_programs, learner):
     chance, cache = random.Random(learner), shared_programs
     alone, killed = RunFolder(tmp_path / "alone"), RunFolder(tmp_path / "killed")
-    words = ["train", "tetris", *COMMON.split(), *LEARNERS[learner].split(), "--out"]
+    words = ["train", "tetris", "--objective", "s-min", *COMMON.split(), *LEARNERS[learner].split(), "--out"]
     end_of(start([*words, str(alone)], cache))
     kills = in_writing = 0
     process = start([*words, str(killed)], cache)

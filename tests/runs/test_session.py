@@ -85,8 +85,9 @@ def test_tensorboard_has_cleanrls_names(finished):
 
 @pytest.mark.parametrize(
     ("learner", "number"),
-    [("pqn", signal.SIGTERM), pytest.param("dqn", signal.SIGINT, marks=pytest.mark.slow)],
+    [("pqn", signal.SIGTERM), ("dqn", signal.SIGINT)],
 )
+@pytest.mark.slow
 def test_stopped_and_resumed_is_as_if_left_alone(tmp_path, learner, number):
     settings = small(learner)
     alone = api.train(settings, out=tmp_path / "alone", options=QUIET)
