@@ -330,7 +330,7 @@ def test_maze_goal_is_reached_once(name):
     assert not any(record.played.terminated)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", BUTTERFLIES)
 def test_butterflies_under_random_play(name, seed):
     env, play = registered(name)

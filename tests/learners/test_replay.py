@@ -93,6 +93,7 @@ def test_theta_rebuilt_is_theta_lived_to_the_bit(num_envs, interval, death, on_d
             np.testing.assert_array_equal(getattr(recalled, name), lived)
 
 
+@pytest.mark.slow
 def test_gaussian_theta_rebuilt_within_float_tolerance():
     env = noise_world(death=0.1, binary=False)
     marginal = gaussian(env.seen_shape)
@@ -105,7 +106,8 @@ def test_gaussian_theta_rebuilt_within_float_tolerance():
     np.testing.assert_allclose(recalled.theta, lived, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("num_envs", "death", "stack"), [pytest.param(1, 0.3, 1, marks=pytest.mark.slow), (2, 0.1, 3)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("num_envs", "death", "stack"), [(1, 0.3, 1), (2, 0.1, 3)])
 def test_samples_are_whole_transitions_and_cover_all_steps(num_envs, death, stack):
     env = dataclasses.replace(noise_world(death=death), stack=stack)
     marginal = bernoulli(env.seen_shape)

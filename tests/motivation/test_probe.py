@@ -96,6 +96,7 @@ def test_the_quietest_constant_action_stands_in_for_a_missing_still(on_the_ladde
     assert with_coins.rows[-1].name == "always still"
 
 
+@pytest.mark.slow
 def test_no_constants_where_the_world_has_a_still_policy():
     still = dataclasses.replace(ladder(8), scripted={"still": lambda key, world, theta: jnp.int32(1)})
     report = probe(still, episodes=8)
@@ -110,6 +111,7 @@ def test_where_nothing_can_be_done_neither_is_favoured():
     assert report.feedback_low == report.feedback_high == 0
 
 
+@pytest.mark.slow
 def test_treatment_of_death_is_the_worlds_unless_given():
     """Always right: three steps to death; ended there, or alive again for ten steps and three deaths."""
     walker = {"still": lambda key, world, theta: jnp.int32(1)}
@@ -119,6 +121,7 @@ def test_treatment_of_death_is_the_worlds_unless_given():
     assert (given.length, given.deaths, given.task_return) == (3, 1, 1.5)
 
 
+@pytest.mark.slow
 def test_pseudo_count_and_seed_are_passed_on(on_the_ladder):
     """One empty observation more: the climber's 64 rungs were each seen in one of 65."""
     told = []
