@@ -16,9 +16,12 @@ one_core()
 from sadapt.training import loop  # noqa: E402
 from sadapt.training.metrics import Row  # noqa: E402
 from sadapt.training.presets import preset  # noqa: E402
+from sadapt.training.settings import Settings  # noqa: E402
 
 LAST = 0.1
 """Share of the run, at its end, over which the result is averaged."""
+RANDOM_STEPS = 500_000
+"""Steps of random play that a bar is measured by, where it compares with Random."""
 
 
 class Task(NamedTuple):
@@ -28,14 +31,14 @@ class Task(NamedTuple):
     objective: str
     minutes: float
     column: str
-    holds: Callable[[float, Row], bool]
+    holds: Callable[[float, float], bool]
+    """`holds(result, reference)`."""
     bar: str
     preset: str = "fast"
     steps: int | None = None
+    against_random: bool = False
+    """The reference is the same column of the random agent, measured before; 0 where there is none."""
 
-
-RANDOM_CATCH, RANDOM_DEATHS, RANDOM_PER_LIFE = 16.5, 23.0, 0.5
-"""The random agent's return in butterflies-large, deaths in tetris, return of a life in Breakout (`sadapt probe`)."""
 
 TASKS = {
     "tetris-s-min": Task("tetris", "s-min", 3, "deaths", lambda x, _: x < 2, "under 2 deaths per 200 steps"),
@@ -43,26 +46,27 @@ TASKS = {
         steps=1_000_000,
     ),
     "maze-small-s-min": Task(
-        "maze-small", "s-min", 3, "entropy", lambda x, row: x < (row["h_random"] or 0) / 5, "entropy under H_rand / 5",
-        steps=1_000_000,
+        "maze-small", "s-min", 3, "entropy", lambda x, random: x < random / 5, "entropy under H_rand / 5",
+        steps=1_000_000, against_random=True,
     ),
     "butterflies-large-extrinsic": Task(
         "butterflies-large", "extrinsic", 4, "return", lambda x, _: x >= 0.8 * 109, "80 % of 109 caught",
         steps=1_000_000,
     ),
     "butterflies-large-s-min": Task(
-        "butterflies-large", "s-min", 10, "return", lambda x, _: x >= 2 * RANDOM_CATCH, "twice Random's catch",
-        steps=3_000_000,
+        "butterflies-large", "s-min", 10, "return", lambda x, random: x >= 2 * random, "twice Random's catch",
+        steps=3_000_000, against_random=True,
     ),
     "maze-large-s-max": Task("maze-large", "s-max", 15, "return", lambda x, _: x >= 0.8, "goal in 80 % of episodes",
         steps=3_000_000,
     ),
     "minatar-breakout-extrinsic": Task(
-        "minatar-breakout", "extrinsic", 10, "per_life", lambda x, _: x >= 5 * RANDOM_PER_LIFE, "five times Random's"
+        "minatar-breakout", "extrinsic", 10, "per_life", lambda x, random: x >= 5 * random, "five times Random's",
+        against_random=True,
     ),
     "tetris-s-min-dqn": Task(
-        "tetris", "s-min", 30, "deaths", lambda x, _: x < RANDOM_DEATHS / 2, "deaths under half of Random's",
-        preset="paper", steps=500_000,
+        "tetris", "s-min", 30, "deaths", lambda x, random: x < random / 2, "deaths under half of Random's",
+        preset="paper", steps=500_000, against_random=True,
     ),
 }  # fmt: skip
 
@@ -72,28 +76,46 @@ def per_life(row: Row) -> float | None:
     return None if row["return"] is None else row["return"] / max(row["deaths"] or 0.0, 1.0)
 
 
-def run(task: Task, seed: int, steps: int | None) -> dict[str, object]:
+def trained(settings: Settings, task: Task, on_value: Callable[[float], None] = lambda value: None) -> float:
+    """Trains once; the mean of the task's column over the last tenth, or over all of a random agent's run."""
+    begin = 0.0 if settings.objective == "random" else (1 - LAST) * settings.total_timesteps
+    last: list[float] = []
+
+    def on_row(row: Row) -> None:
+        value = {**row, "per_life": per_life(row)}[task.column]
+        if value is None:
+            return
+        on_value(value)
+        if (row["step"] or 0) > begin:
+            last.append(value)
+
+    loop.train(settings, every=1 if task.preset == "fast" else 10, on_row=on_row)
+    return sum(last) / max(len(last), 1)
+
+
+def reference(task: Task) -> float:
+    """What the random agent reaches, if the task asks for it."""
+    if not task.against_random:
+        return 0.0
+    settings = dataclasses.replace(preset(task.env), objective="random", total_timesteps=RANDOM_STEPS)
+    return trained(settings, task._replace(preset="fast"))
+
+
+def run(task: Task, random: float, seed: int, steps: int | None) -> dict[str, object]:
     """Trains once and reports the mean of the last tenth, and when the bar was first passed."""
     settings = dataclasses.replace(preset(task.env, task.preset), objective=task.objective, seed=seed)
     wanted = steps or task.steps
     if wanted:
         settings = dataclasses.replace(settings, total_timesteps=wanted)
-    rows: list[Row] = []
     begin, first = time.perf_counter(), None
 
-    def on_row(row: Row) -> None:
+    def on_value(value: float) -> None:
         nonlocal first
-        row = {**row, "per_life": per_life(row)}
-        rows.append(row)
-        value = row[task.column]
-        if first is None and value is not None and task.holds(value, row):
+        if first is None and task.holds(value, random):
             first = time.perf_counter() - begin
 
-    loop.train(settings, every=1 if task.preset == "fast" else 10, on_row=on_row)
+    result = trained(settings, task, on_value)
     seconds = time.perf_counter() - begin
-    last = [row for row in rows if (row["step"] or 0) > (1 - LAST) * settings.total_timesteps]
-    values = [float(row[task.column] or 0) for row in last if row[task.column] is not None]
-    result = sum(values) / max(len(values), 1)
     return {
         "env": task.env,
         "objective": task.objective,
@@ -101,8 +123,9 @@ def run(task: Task, seed: int, steps: int | None) -> dict[str, object]:
         "seed": seed,
         "steps": settings.total_timesteps,
         task.column: round(result, 3),
+        "random": round(random, 3) if task.against_random else None,
         "bar": task.bar,
-        "holds": task.holds(result, rows[-1]) and seconds <= 60 * task.minutes,
+        "holds": task.holds(result, random) and seconds <= 60 * task.minutes,
         "minutes": round(seconds / 60, 2),
         "allowed": task.minutes,
         "first_minutes": None if first is None else round(first / 60, 2),
@@ -116,8 +139,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=None, help="environment steps instead of the preset's")
     args = parser.parse_args()
     for name in args.tasks:
+        random = reference(TASKS[name])
         for seed in args.seeds:
-            print(json.dumps(run(TASKS[name], seed, args.steps)), flush=True)
+            print(json.dumps(run(TASKS[name], random, seed, args.steps)), flush=True)
 
 
 if __name__ == "__main__":

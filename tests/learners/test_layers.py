@@ -48,7 +48,9 @@ def test_conv2d_is_strided_correlation(seed, batch, kernel, spare, channels, fil
     np.testing.assert_allclose(y, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize(("kernel", "stride", "padding"), [(3, 1, 0), (3, 2, 1), (4, 3, 0), (4, 2, 0), (2, 2, 1)])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding"), [(3, 1, 0), (3, 2, 1), (4, 3, 0), (4, 2, 0), (8, 4, 0), (2, 2, 1)]
+)
 def test_gradients_of_conv2d_are_those_of_xla(kernel, stride, padding):
     layer = random_layer(0, (kernel, kernel, 2, 3))
     x = jnp.asarray(np.random.default_rng(1).normal(size=(2, 13, 12, 2)), jnp.float32)

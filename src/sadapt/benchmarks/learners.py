@@ -155,10 +155,10 @@ def dqn_rates(*buffer_sizes: int, steps: int, seconds: float) -> list[float]:
     return training_rates(*every, seconds=seconds)
 
 
-def atari_training(*, steps: int) -> Call:
-    """Trains the paper's DQN on Atari Freeway `steps` steps a call, paid by the task, around ale-py's games."""
+def atari_training(objective: str, *, steps: int) -> Call:
+    """Trains the paper's DQN on Atari Freeway `steps` steps a call, around ale-py's games."""
     changes = {"buffer_size": 5_000, "learning_starts": 200, "target_network_frequency": steps}
-    settings = dataclasses.replace(dqn_settings("atari-freeway", **changes), objective="extrinsic")
+    settings = dataclasses.replace(dqn_settings("atari-freeway", **changes), objective=objective)
     prog = program(world(settings), settings)
     assert isinstance(prog.env, HostEnv)
     worlds = prog.env.open(1)

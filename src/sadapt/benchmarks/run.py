@@ -80,9 +80,10 @@ def _learners(seconds: float) -> Iterator[Row]:
         yield _row("dqn paper, maze-small", ours, "steps/s", peer, f"stable-baselines3 dqn, {how}")
         yield _row("pqn fast, maze-small", pqn["maze-small"], "steps/s", peer, f"stable-baselines3 dqn, {how}")
     if find_spec("ale_py") is not None and find_spec("cv2") is not None:
-        both = learners.atari_training(steps=ATARI_STEPS), sb3.atari_training(steps=ATARI_STEPS)
-        ours, peer = (ATARI_STEPS / each for each in best_of(*both, seconds=PATIENCE * seconds))
-        yield _row("dqn paper, atari-freeway", ours, "steps/s", peer, "stable-baselines3 dqn")
+        for objective in ("extrinsic", "s-min"):
+            both = [part.atari_training(objective, steps=ATARI_STEPS) for part in (learners, sb3)]
+            ours, peer = (ATARI_STEPS / each for each in best_of(*both, seconds=PATIENCE * seconds))
+            yield _row(f"dqn paper, atari-freeway, {objective}", ours, "steps/s", peer, "stable-baselines3 dqn")
 
 
 def _row(what: str, value: float, unit: str, reference: float, against: str) -> Row:

@@ -11,7 +11,7 @@ import torch
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from sadapt.benchmarks.timing import Call
-from sadapt.motivation.marginals import bernoulli
+from sadapt.motivation.marginals import bernoulli, gaussian
 
 
 class Surprised(gymnasium.Wrapper):
@@ -64,6 +64,62 @@ class TwinEncoders(BaseFeaturesExtractor):
         return torch.relu(self._head(torch.cat([s, theta], dim=1)))
 
 
+class SurprisedScreen(gymnasium.Wrapper):
+    """The latest four frames as s; theta of the latest, averaged to 21 x 21, with t/T and alpha; pays -surprise."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], horizon: int = 2_048, size: int = 21) -> None:
+        super().__init__(env)
+        self._marginal, self._size, self._horizon = gaussian((size, size, 1), xp=np), size, horizon
+        self.observation_space = gymnasium.spaces.Dict(
+            {
+                "s": gymnasium.spaces.Box(0, 255, (4, 84, 84), np.uint8),
+                "theta": gymnasium.spaces.Box(-np.inf, np.inf, (4, size, size), np.float32),
+            }
+        )
+
+    def _seen(self, frame: np.ndarray) -> np.ndarray:
+        block = 84 // self._size
+        return frame.reshape(self._size, block, self._size, block, 1).mean(axis=(1, 3), dtype=np.float32) / 255
+
+    def _look(self) -> dict[str, np.ndarray]:
+        theta = np.empty((4, self._size, self._size), np.float32)
+        theta[:2] = np.moveaxis(self._marginal.features(self._state), -1, 0)
+        theta[2], theta[3] = self._t / self._horizon, 1.0
+        return {"s": self._frames.copy(), "theta": theta}
+
+    def reset(self, **options: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        frame, info = self.env.reset(**options)
+        self._frames = np.repeat(frame.reshape(1, 84, 84), 4, axis=0)
+        self._state, self._t = self._marginal.update(self._marginal.init(), self._seen(frame)), 0
+        return self._look(), info
+
+    def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+        frame, _, terminated, truncated, info = self.env.step(action)
+        self._frames = np.concatenate([self._frames[1:], frame.reshape(1, 84, 84)])
+        seen = self._seen(frame)
+        reward = float(self._marginal.log_prob(self._state, seen))
+        self._state, self._t = self._marginal.update(self._state, seen), self._t + 1
+        return self._look(), reward, terminated, truncated, info
+
+
+class TwinScreens(BaseFeaturesExtractor):
+    """The paper's Atari network up to its head: three convolutions each of s and of theta, then 512 units."""
+
+    def __init__(self, observation_space: gymnasium.spaces.Dict) -> None:
+        super().__init__(observation_space, features_dim=512)
+        self._s = _convolutions([(4, 32, 8, 4, 0), (32, 64, 4, 2, 0), (64, 64, 3, 1, 0)])
+        self._theta = _convolutions([(4, 32, 3, 2, 1), (32, 64, 3, 2, 1), (64, 64, 3, 2, 1)])
+        self._head = torch.nn.Linear(64 * 7 * 7 + 64 * 3 * 3, 512)
+
+    def forward(self, seen: dict[str, torch.Tensor]) -> torch.Tensor:
+        return torch.relu(self._head(torch.cat([self._s(seen["s"]), self._theta(seen["theta"])], dim=1)))
+
+
+def _convolutions(stack: list[tuple[int, int, int, int, int]]) -> torch.nn.Sequential:
+    layers = [layer for sizes in stack for layer in (torch.nn.Conv2d(*sizes), torch.nn.ReLU())]
+    return torch.nn.Sequential(*layers, torch.nn.Flatten())
+
+
 def training(*, fused: bool, steps: int) -> Call:
     """Trains `steps` steps a call, updates included, on one thread; `fused` uses PyTorch's fused Adam."""
     torch.set_num_threads(1)
@@ -90,28 +146,33 @@ def training(*, fused: bool, steps: int) -> Call:
     return lambda: model.learn(steps, reset_num_timesteps=False)
 
 
-def atari_training(*, steps: int) -> Call:
-    """The same for Freeway on its screen: SB3's own preprocessing and convolutional network, paid by the task."""
+def atari_training(objective: str, *, steps: int) -> Call:
+    """The same for Freeway on its screen, by SB3's own preprocessing; for `extrinsic` also its network."""
     import ale_py
     from stable_baselines3.common.atari_wrappers import AtariWrapper
     from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
 
     gymnasium.register_envs(ale_py)
     torch.set_num_threads(1)
+    alone = objective == "extrinsic"
 
     def game() -> gymnasium.Env[Any, Any]:
         screen = gymnasium.make("ALE/Freeway-v5", frameskip=1, repeat_action_probability=0.0)
-        return AtariWrapper(screen, terminal_on_life_loss=False)
+        seen = AtariWrapper(screen, terminal_on_life_loss=False)
+        return seen if alone else SurprisedScreen(seen)
 
+    worlds = DummyVecEnv([game])
     model = stable_baselines3.DQN(
-        "CnnPolicy",
-        VecFrameStack(DummyVecEnv([game]), 4),
+        "CnnPolicy" if alone else "MultiInputPolicy",
+        VecFrameStack(worlds, 4) if alone else worlds,
         learning_rate=1e-4,
         buffer_size=5_000,
         learning_starts=100,
         batch_size=32,
+        gamma=0.99,
         train_freq=4,
         target_update_interval=1_000,
+        policy_kwargs=None if alone else {"net_arch": [], "features_extractor_class": TwinScreens},
         seed=0,
     )
     model.learn(300)

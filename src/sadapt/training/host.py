@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -53,39 +54,74 @@ def start(prog: Program, worlds: HostWorlds, key: Array, h_random: float) -> Tra
     return jax.jit(prog.init)(key_run, Fresh((), jnp.asarray(obs)), jnp.float32(h_random))
 
 
-def stepping(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainState]:
-    """One step of all worlds, `state -> state`; the state given is consumed."""
-    act, observe = (jax.jit(f, donate_argnums=0) for f in (prog.act, prog.observe))
+class Plan(NamedTuple):
+    """What the worlds are asked next, and the chance they may take."""
 
-    def step(state: TrainState) -> TrainState:
-        state, actions = act(state)
+    actions: Array
+    key_step: Array
+    key_fresh: Array
+
+
+class Pieces(NamedTuple):
+    """The program's parts, compiled; each consumes the state that it is given."""
+
+    act: Callable[[TrainState], tuple[TrainState, Plan]]
+    answer: Callable[[TrainState, Plan], Answer]
+    """Steps the worlds, and starts those afresh whose episodes end."""
+    observe: Callable[[TrainState, Plan, Answer], TrainState]
+    go_on: Callable[[TrainState, Plan, Answer], tuple[TrainState, Plan]]
+    """`observe` and `act` in one call: a call costs a quarter of a millisecond."""
+
+
+def pieces(prog: Program, worlds: HostWorlds) -> Pieces:
+    """What a step of all worlds is made of."""
+
+    def act(state: TrainState) -> tuple[TrainState, Plan]:
+        state, actions = prog.act(state)
         key_step, key_fresh = jax.random.split(state.world_key)
-        answer = worlds.step(key_step, np.asarray(actions))
-        ended = prog.rules.restarts(np.asarray(state.episodes.t), answer.terminated)
-        fresh = worlds.restart(key_fresh, ended) if ended.any() else answer.obs
-        return observe(state, actions, Answer((), answer, Fresh((), jnp.asarray(fresh))))
+        return state, Plan(actions, key_step, key_fresh)
 
-    return step
+    def answer(state: TrainState, plan: Plan) -> Answer:
+        try:
+            step = worlds.step(plan.key_step, np.asarray(plan.actions))
+            ended = prog.rules.restarts(np.asarray(state.episodes.t), step.terminated)
+            fresh: Any = worlds.restart(plan.key_fresh, ended) if ended.any() else step.obs
+        except WorldFailed as failure:
+            raise WorldFailed(f"at step {int(state.step):,}: {failure}") from failure
+        return Answer((), step, Fresh((), fresh))
+
+    def observe(state: TrainState, plan: Plan, answer: Answer) -> TrainState:
+        return prog.observe(state, plan.actions, answer)
+
+    def go_on(state: TrainState, plan: Plan, answer: Answer) -> tuple[TrainState, Plan]:
+        return act(observe(state, plan, answer))
+
+    return Pieces(
+        jax.jit(act, donate_argnums=0),
+        answer,
+        jax.jit(observe, donate_argnums=0),
+        jax.jit(go_on, donate_argnums=0),
+    )
 
 
 def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainState]:
     """A run's next chunk, `state -> state`; the state given is consumed."""
     learner = prog.learner
-    step = stepping(prog, worlds)
+    act, answer, observe, go_on = pieces(prog, worlds)
     refresh, update = (jax.jit(f, donate_argnums=0) for f in (prog.refresh, prog.update))
     turns = learner.chunk_steps // (prog.settings.num_envs * learner.steps_per_update)
 
+    def turn(state: TrainState) -> TrainState:
+        state, plan = act(state)
+        for _ in range(learner.steps_per_update - 1):
+            state, plan = go_on(state, plan, answer(state, plan))
+        return observe(state, plan, answer(state, plan))
+
     def advance(state: TrainState) -> TrainState:
-        now = int(state.step)
-        learn = now >= learner.warmup_steps
+        learn = int(state.step) >= learner.warmup_steps
         state = refresh(state)
         for _ in range(turns):
-            for _ in range(learner.steps_per_update):
-                try:
-                    state = step(state)
-                except WorldFailed as failure:
-                    raise WorldFailed(f"at step {now:,}: {failure}") from failure
-                now += prog.settings.num_envs
+            state = turn(state)
             if learn:
                 state = update(state)
         return state
@@ -96,11 +132,11 @@ def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainSta
 def baseline(prog: Program, worlds: HostWorlds, key: Array) -> float:
     """H_rand: the mean final entropy of at least `random_episodes` episodes of random play."""
     idle = program(prog.env, replace(prog.settings, objective="random"))
-    step, wanted = stepping(idle, worlds), prog.settings.motivation.random_episodes
-    state = start(idle, worlds, key, 1.0)
-    while float(state.tally.episodes) < wanted:
+    act, answer, _, go_on = pieces(idle, worlds)
+    state, plan = act(start(idle, worlds, key, 1.0))
+    while float(state.tally.episodes) < prog.settings.motivation.random_episodes:
         for _ in range(prog.rules.horizon):
-            state = step(state)
+            state, plan = go_on(state, plan, answer(state, plan))
     return usable_baseline(float(state.tally.entropy / state.tally.episodes), prog.env.name)
 
 
