@@ -195,15 +195,16 @@ def test_large_counts_still_move():
     assert float(state.variance[0]) == pytest.approx(1 / 1.01 + 0.01 / 1.01**2 * 100**2, rel=0.01)
 
 
+@pytest.mark.parametrize("size", [1, 7])
 @pytest.mark.parametrize("baseline", ["global", "time"])
-def test_numpy_equals_jax(baseline):
+def test_numpy_equals_jax(baseline, size):
     random = np.random.default_rng(3)
     host, device = (running(ARMS, HORIZON, baseline=baseline, clip=3.0, xp=xp) for xp in (np, jnp))
     one, other = host.init(), device.init()
     update = jax.jit(device.update)
     for _ in range(10):
-        batch = random.integers(0, ARMS, 7, np.int32), random.integers(0, HORIZON, 7, np.int32)
-        batch = (*batch, (50 + 9 * random.normal(size=7)).astype(np.float32))
+        batch = random.integers(0, ARMS, size, np.int32), random.integers(0, HORIZON, size, np.int32)
+        batch = (*batch, (50 + 9 * random.normal(size=size)).astype(np.float32))
         one, other = host.update(one, *batch), update(other, *(jnp.asarray(x) for x in batch))
         for field, twin in zip(one, other, strict=True):
             assert field.dtype == twin.dtype

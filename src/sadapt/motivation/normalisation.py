@@ -77,6 +77,8 @@ def running(
         return values.sum(axis=1) if slots > 1 else values[:, 0]
 
     def update(state: NormaliserState, arm: Any, time: Any, reward: Any) -> NormaliserState:
+        if xp is np and reward.size == 1:
+            return update_by_one(state, arm.item(), time.item(), reward.reshape(-1)[0])
         arm, time, reward = (x.reshape(-1) for x in (arm, time, reward))
         where = place(arm, time)
         away = reward - state.mean.reshape(-1)[where]
@@ -94,6 +96,19 @@ def running(
         every = xp.maximum(per_arm(count), 1).astype(xp.float32)
         variance = state.variance + (squares - per_arm(new) * state.variance) / every
         return NormaliserState(count, mean, lost, xp.maximum(variance, 0))
+
+    def update_by_one(state: NormaliserState, arm: int, time: int, reward: Any) -> NormaliserState:
+        """The same for one reward on the host, where a call costs more than its arithmetic."""
+        count, mean, lost, variance = (part.copy() for part in state)
+        slot = arm, min(time, slots - 1)
+        count[slot] += 1
+        away, share = reward - mean[slot], np.float32(1 / count[slot])
+        wanted = away * share + lost[slot]
+        mean[slot] += wanted
+        lost[slot] = wanted - (mean[slot] - state.mean[slot])
+        every = np.float32(per_arm(count)[arm])
+        variance[arm] = max(variance[arm] + (away * away * (1 - share) - variance[arm]) / every, 0)
+        return NormaliserState(count, mean, lost, variance)
 
     def apply(state: NormaliserState, arm: Any, time: Any, reward: Any) -> Any:
         std = xp.maximum(xp.sqrt(state.variance)[arm], xp.float32(std_floor))
