@@ -538,14 +538,24 @@ def live(env: SurpriseWrapper, episodes: int) -> list[dict]:
 
 
 @pytest.mark.parametrize("baseline", ["global", "time"])
-def test_saved_loaded_and_continued_equals_never_saved(baseline):
-    undisturbed, before, after = (wrapped(seed=9, baseline=baseline) for _ in range(3))
+@pytest.mark.parametrize("patience", [0, 30])
+def test_saved_loaded_and_continued_equals_never_saved(baseline, patience):
+    undisturbed, before, after = (wrapped(seed=9, baseline=baseline, patient_episodes=patience) for _ in range(3))
     whole = live(undisturbed, 20) + live(undisturbed, 20)
     first = live(before, 20)
     stored = json.loads(json.dumps(before.state_dict()))
     after.load_state_dict(stored)
     assert first + live(after, 20) == whole
     assert after.state_dict() == undisturbed.state_dict()
+
+
+def test_a_patient_bandit_takes_turns_and_then_forgets():
+    env = wrapped(seed=3, patient_episodes=10)
+    arms = [episode["arm"] for episode in live(env, 10)]
+    assert all({one, other} == {0, 1} for one, other in zip(arms[::2], arms[1::2], strict=True))
+    assert env.state_dict()["bandit"] == {"means": [0, 0], "counts": [0, 0], "heard": 10}
+    live(env, 1)
+    assert sum(env.state_dict()["bandit"]["counts"]) == 1
 
 
 def test_the_baseline_is_loaded_too():

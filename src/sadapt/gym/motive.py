@@ -15,7 +15,7 @@ import numpy as np
 from sadapt.errors import UserError, nearest
 from sadapt.gym.sight import Sight
 from sadapt.motivation import objectives
-from sadapt.motivation.bandits import BanditState, fixed, ucb
+from sadapt.motivation.bandits import BanditState, fixed, patient, ucb
 from sadapt.motivation.marginals import MAX_COUNT, Marginal, MarginalState, bernoulli, gaussian, marginal_family
 from sadapt.motivation.normalisation import NormaliserState, running
 from sadapt.motivation.objectives import ARMS, OBJECTIVES, feedback, usable_baseline
@@ -23,6 +23,8 @@ from sadapt.motivation.objectives import ARMS, OBJECTIVES, feedback, usable_base
 BOOTSTRAP = ("auto", "terminal", "through")
 BLOCK = 2**14
 """Entries that are worked on at once, so that intermediate results stay in the cache and off the system's pages."""
+BANDIT = {"means": np.float32, "counts": np.float32, "heard": np.int32}
+"""What is saved of the bandit: all but the episodes under way."""
 SIGNED = OBJECTIVES["s-adapt"]
 """The row that pays (-1)^alpha * surprise, whatever arm it is on."""
 
@@ -63,6 +65,8 @@ class SurpriseSettings:
     """Least standard deviation of the Gaussian marginal, in units of the observation."""
     ucb_c: float = math.sqrt(2)
     """Exploration of the bandit."""
+    patient_episodes: int = 0
+    """The first episodes take the arms by turns and are then forgotten: three quarters of them all is a good share."""
     seed: int | None = None
     """Seed of the draws that break the bandit's ties; a seed given to `reset` replaces it."""
 
@@ -100,7 +104,7 @@ class Motive:
         if not 1 <= horizon < MAX_COUNT:
             raise UserError(f"the horizon must be at least 1 step and less than {MAX_COUNT}; got {horizon}")
         if self._row.arm is None:
-            self._bandit = ucb(len(ARMS), c=settings.ucb_c, xp=np)
+            self._bandit = patient(ucb(len(ARMS), c=settings.ucb_c, xp=np), settings.patient_episodes, xp=np)
         else:
             self._bandit = fixed(self._row.arm, arms=len(ARMS), xp=np)
         self._normaliser = running(len(ARMS), horizon, baseline=settings.baseline, clip=settings.reward_clip, xp=np)
@@ -247,7 +251,7 @@ class Motive:
     def state_dict(self) -> dict[str, Any]:
         """Bandit, normaliser, baseline and draws as plain numbers and lists; episodes under way are not among them."""
         return {
-            "bandit": {"means": self.bandit.means.tolist(), "counts": self.bandit.counts.tolist()},
+            "bandit": {name: getattr(self.bandit, name).tolist() for name in BANDIT},
             "normaliser": {name: part.tolist() for name, part in self.normaliser._asdict().items()},
             "h_random": self.h_random,
             "generator": self._generator.bit_generator.state,
@@ -256,7 +260,7 @@ class Motive:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes over what `state_dict` gave, also of another process; episodes under way go on as they are."""
         try:
-            bandit = {name: np.asarray(state["bandit"][name], np.float32) for name in ("means", "counts")}
+            bandit = {name: np.asarray(state["bandit"][name], dtype) for name, dtype in BANDIT.items()}
             normaliser = {
                 name: np.asarray(state["normaliser"][name], part.dtype)
                 for name, part in self.normaliser._asdict().items()
