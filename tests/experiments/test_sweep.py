@@ -122,14 +122,19 @@ def test_a_file_with_a_mistake_starts_nothing(tmp_path):
     assert not sweep.out.exists()
 
 
+def rows(sweep):
+    return sum(len(path.read_bytes().splitlines()) for path in sweep.out.glob("**/metrics.csv"))
+
+
 @pytest.mark.slow
 def test_a_sweep_killed_five_times_ends_like_one_left_alone(tmp_path):
     alone = sweep_of(tmp_path / "alone", LEARNING)
     assert run_all(alone) == [0, 0, 0]
     killed = sweep_of(tmp_path / "killed", LEARNING)
     for attempt in range(5):
-        process = command(killed, "--no-estimate")
-        time.sleep(8 + attempt)
+        process, before = command(killed, "--no-estimate"), rows(killed)
+        while rows(killed) < before + 3 and process.poll() is None:
+            time.sleep(0.1)
         process.send_signal(signal.SIGINT if attempt == 2 else signal.SIGKILL)
         process.communicate()
         if attempt == 2:
