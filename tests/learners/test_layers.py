@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import correlate
 
-from sadapt.learners.layers import conv2d, conv_size, dense, layer_norm, orthogonal, torch_default, unit_norm
+from sadapt.learners.layers import conv2d, conv_size, dense, layer_norm, orthogonal, torch_default, unit_norm, winograd
 
 
 def random_layer(seed, shape):
@@ -48,12 +48,30 @@ def test_conv2d_is_strided_correlation(seed, batch, kernel, spare, channels, fil
     np.testing.assert_allclose(y, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "stride", "padding"), [(3, 1, 0), (3, 2, 1), (4, 3, 0), (4, 2, 0), (8, 4, 0), (2, 2, 1)]
+@given(
+    seed=st.integers(0, 2**31),
+    size=st.integers(2, 3),
+    spare=st.tuples(st.integers(0, 7), st.integers(0, 7)),
+    channels=st.integers(1, 3),
 )
-def test_gradients_of_conv2d_are_those_of_xla(kernel, stride, padding):
-    layer = random_layer(0, (kernel, kernel, 2, 3))
-    x = jnp.asarray(np.random.default_rng(1).normal(size=(2, 13, 12, 2)), jnp.float32)
+def test_winograd_is_correlation(seed, size, spare, channels):
+    rng = np.random.default_rng(seed)
+    weight = rng.normal(size=(size, size, channels, 2)).astype(np.float32)
+    x = rng.normal(size=(2, size + spare[0], size + spare[1], channels)).astype(np.float32)
+
+    y = jax.jit(winograd)(jnp.asarray(weight), jnp.asarray(x))
+
+    for n, f in np.ndindex(2, 2):
+        np.testing.assert_allclose(y[n, ..., f], correlate(x[n], weight[..., f], mode="valid")[..., 0], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("channels", "kernel", "stride", "padding"),
+    [(2, 3, 1, 0), (2, 3, 2, 1), (2, 4, 3, 0), (2, 4, 2, 0), (2, 8, 4, 0), (2, 2, 2, 1), (32, 3, 1, 0), (8, 4, 2, 0)],
+)
+def test_gradients_of_conv2d_are_those_of_xla(channels, kernel, stride, padding):
+    layer = random_layer(0, (kernel, kernel, channels, 3))
+    x = jnp.asarray(np.random.default_rng(1).normal(size=(2, 13, 12, channels)), jnp.float32)
 
     def ours(layer, x):
         return jnp.sum(jnp.sin(conv2d(layer, x, stride=stride, padding=padding)))

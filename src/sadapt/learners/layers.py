@@ -10,6 +10,8 @@ import jax.numpy as jnp
 
 Array = jax.Array
 Layer = dict[str, Array]
+MANY_CHANNELS = 32
+"""From here on a convolution spends more time on its products than on moving their inputs."""
 Initialiser = Callable[[Array, tuple[int, ...]], Layer]
 """`initialise(key, (*window, inputs, outputs)) -> {"weight", "bias"}` of a dense layer or a convolution.
 
@@ -75,7 +77,7 @@ def conv2d(layer: Layer, x: Array, *, stride: int = 1, padding: int = 0) -> Arra
     Shifted slices and one matrix product: XLA's own convolution is many times slower inside a scan on a CPU.
     """
     weight = layer["weight"]
-    tall, wide, _, filters = weight.shape
+    tall, wide, channels, filters = weight.shape
     if padding:
         x = jnp.pad(x, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
     rows, columns = conv_size(x.shape[1], tall, stride), conv_size(x.shape[2], wide, stride)
@@ -83,8 +85,8 @@ def conv2d(layer: Layer, x: Array, *, stride: int = 1, padding: int = 0) -> Arra
         x = x[:, : stride * (rows - 1) + tall, : stride * (columns - 1) + wide]
         blocks = in_blocks(weight.reshape(1, tall, wide, -1), stride)[0]
         return conv2d({**layer, "weight": blocks.reshape(*blocks.shape[:2], -1, filters)}, in_blocks(x, stride))
-    if (tall, wide, stride) == (2, 2, 1) and len(x) > 1:
-        return conv2x2(weight, x) + along_last(layer["bias"], x.ndim)
+    if (tall, wide, stride) in ((2, 2, 1), (3, 3, 1)) and channels >= MANY_CHANNELS and len(x) > 1:
+        return winograd(weight, x) + along_last(layer["bias"], x.ndim)
     shifts = [
         x[:, i : i + stride * (rows - 1) + 1 : stride, j : j + stride * (columns - 1) + 1 : stride]
         for i in range(tall)
@@ -94,36 +96,39 @@ def conv2d(layer: Layer, x: Array, *, stride: int = 1, padding: int = 0) -> Arra
     return patches @ weight.reshape(-1, filters) + along_last(layer["bias"], patches.ndim)
 
 
-def conv2x2(weight: Array, x: Array) -> Array:
-    """Cross-correlation with W[2, 2, channels, filters]: nine neighbouring outputs by 16 matrix products, not 36.
+def winograd(weight: Array, x: Array) -> Array:
+    """Cross-correlation with W[r, r, channels, filters], r = 2 or 3: (5 - r)^2 neighbouring outputs by 16 products.
 
-    Along each axis (Winograd, 1980), y_i = x_i w_0 + x_{i+1} w_1 for i = 0, 1, 2 is
-    y_0 = a + b + c,  y_1 = b - c,  y_2 = b + c + d  with  a = (x_0 - x_2) w_0,  d = (x_3 - x_1) w_1,
-    b = (x_1 + x_2) (w_0 + w_1) / 2,  c = (x_2 - x_1) (w_0 - w_1) / 2.
+    Along each axis (Winograd, 1980) four inputs give y_0 = a + b + c, y_1 = b - c and, if r = 2, y_2 = b + c, the last
+    of them plus d, where a = (x_0 - x_2) w_0, d = (x_3 - x_1) w_{r-1},
+    b = (x_1 + x_2) (w_0 + w_1 + w_2) / 2 and c = (x_2 - x_1) (w_0 - w_1 + w_2) / 2 with w_2 = 0 if r = 2.
     """
     batch, height, width, _ = x.shape
-    rows, columns = -(-(height - 1) // 3), -(-(width - 1) // 3)
+    size = weight.shape[0]
+    side = 5 - size
+    rows, columns = -(-(height - size + 1) // side), -(-(width - size + 1) // side)
     x = jax.lax.optimization_barrier(x)  # else XLA computes it anew for each of the 16
-    x = jnp.pad(x, ((0, 0), (0, 3 * rows + 1 - height), (0, 3 * columns + 1 - width), (0, 0)))
+    x = jnp.pad(x, ((0, 0), (0, side * rows + size - 1 - height), (0, side * columns + size - 1 - width), (0, 0)))
 
     def inputs(x: Array, axis: int) -> tuple[Array, ...]:
         last = x.shape[axis] - 3
-        x0, x1, x2, x3 = (jax.lax.slice_in_dim(x, i, last + i, 3, axis) for i in range(4))
+        x0, x1, x2, x3 = (jax.lax.slice_in_dim(x, i, last + i, side, axis) for i in range(4))
         return x0 - x2, x1 + x2, x2 - x1, x3 - x1
 
     def weights(w: Array) -> tuple[Array, ...]:
-        w0, w1 = w[:, 0], w[:, 1]
-        return w0, (w0 + w1) / 2, (w0 - w1) / 2, w1
+        even, odd = sum(w[:, i] for i in range(0, size, 2)), w[:, 1]
+        return w[:, 0], (even + odd) / 2, (even - odd) / 2, w[:, size - 1]
 
     def outputs(parts: Iterable[Array], axis: int) -> Array:
         a, b, c, d = parts
-        return jnp.stack([a + b + c, b - c, b + c + d], axis)
+        y = [a + b + c, b - c, b + c][:side]
+        return jnp.stack([*y[:-1], y[-1] + d], axis)
 
     def across(x: Array, w: Array) -> Array:
         return outputs(map(product, inputs(x, 2), weights(w)), 3)
 
     y = outputs(map(across, inputs(x, 1), weights(jnp.moveaxis(weight, -1, 0))), 2)
-    return y.reshape(batch, 3 * rows, 3 * columns, -1)[:, : height - 1, : width - 1]
+    return y.reshape(batch, side * rows, side * columns, -1)[:, : height - size + 1, : width - size + 1]
 
 
 def in_blocks(x: Array, side: int) -> Array:
