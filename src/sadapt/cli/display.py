@@ -18,6 +18,8 @@ RECENT = 20
 """Chunks over which the pace is averaged."""
 LINES = 40
 """At most as many lines where there is no terminal."""
+PREPARING = "compiling, and measuring a random agent"
+"""What a run does before its first step; with worlds on the host the second takes longer."""
 
 
 @contextmanager
@@ -29,7 +31,7 @@ def display(settings: Settings, *, quiet: bool) -> Iterator[Display | None]:
         with _panel(settings) as shown:
             yield shown
     else:
-        print(f"{settings.env} {settings.objective} seed {settings.seed}: compiling", file=sys.stderr, flush=True)
+        print(f"{settings.env} {settings.objective} seed {settings.seed}: {PREPARING}", file=sys.stderr, flush=True)
         yield _lines(settings)
 
 
@@ -82,7 +84,7 @@ def _panel(settings: Settings) -> Iterator[Display]:
     def body(progress: Progress | None) -> Any:
         title = Text.assemble((settings.env, "bold"), "  ", (settings.objective, "bold"), f"  seed {settings.seed}")
         if progress is None:
-            return Group(title, Text("compiling the program; the first steps take a while", style="dim"))
+            return Group(title, Text(f"{PREPARING}: the first steps take a while", style="dim"))
         pace = len(paces) / sum(1 / value for value in paces)
         left = (progress.total - progress.step) / pace
         grid = Table.grid(padding=(0, 2))
