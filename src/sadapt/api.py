@@ -33,6 +33,7 @@ __all__ = [
     "watch",
 ]
 
+
 def settings(env: str, *, preset: str = "fast", learner: str | None = None, **changes: Any) -> Settings:
     """A preset for a world, with any setting changed by its name: `settings("tetris", seed=3, learning_rate=1e-3)`."""
     found = chosen(env, preset, learner)
