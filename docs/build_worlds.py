@@ -130,7 +130,16 @@ def page(env: Facts, numbers: str) -> str:
     )
 
 
+def contents() -> str:
+    """The list of all pages."""
+    facts: list[Facts] = [*(make(name) for name in names()), atari_freeway()]
+    lines = ["# Worlds", "", "| world | | horizon |", "|---|---|---|"]
+    lines += [f"| [`{env.name}`]({env.name}.md) | {env.about} | {env.horizon} |" for env in facts]
+    return "\n".join([*lines, "", "Any Gymnasium world with discrete actions is a world too: `sadapt train gym:ID`.", ""])
+
+
 def main() -> None:
+    (HERE / "README.md").write_text(contents(), encoding="utf-8")
     wanted = sys.argv[1:] or [*names(), "atari-freeway"]
     for name in wanted:
         if name == "atari-freeway":
