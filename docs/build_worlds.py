@@ -135,7 +135,9 @@ def contents() -> str:
     facts: list[Facts] = [*(make(name) for name in names()), atari_freeway()]
     lines = ["# Worlds", "", "| world | | horizon |", "|---|---|---|"]
     lines += [f"| [`{env.name}`]({env.name}.md) | {env.about} | {env.horizon} |" for env in facts]
-    return "\n".join([*lines, "", "Any Gymnasium world with discrete actions is a world too: `sadapt train gym:ID`.", ""])
+    return "\n".join(
+        [*lines, "", "Any Gymnasium world with discrete actions is a world too: `sadapt train gym:ID`.", ""]
+    )
 
 
 def main() -> None:
