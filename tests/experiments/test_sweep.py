@@ -49,12 +49,15 @@ def metrics(sweep):
 
 
 def test_a_sweep_is_done_once_and_repeated_to_the_byte(tmp_path):
-    sweep = sweep_of(tmp_path, TWO.replace("[1, 2]", "1"))
-    assert run_all(sweep) == [0]
+    sweep = sweep_of(tmp_path)
+    assert run_all(sweep) == [0, 0]
     assert sweep.left() == []
+    first, second = metrics(sweep).values()
+    assert first != second
+    assert b"steps_per_second" in first
     before = metrics(sweep)
     entry = account(sweep.out)[-1]
-    assert (entry["finished"], entry["failed"]) == (1, 0)
+    assert (entry["finished"], entry["failed"]) == (2, 0)
     assert entry["core_seconds"] > 0
 
     gone = sweep.experiment.runs[0]

@@ -139,7 +139,7 @@ def test_without_theta_a_network_sees_s_only(name):
     assert count(blind.network) < count(build(name).network)
 
 
-@pytest.mark.parametrize("name", ["paper mlp", "window"])
+@pytest.mark.parametrize("name", ["paper mlp", "window", "plain"])
 def test_init_gives_float32_arrays_by_name_and_values_of_the_order_of_one(name):
     def leaves(tree):
         for key, value in tree.items():
