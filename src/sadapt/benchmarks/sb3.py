@@ -11,39 +11,55 @@ import torch
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from sadapt.benchmarks.timing import Call
-from sadapt.motivation.marginals import bernoulli, gaussian
+from sadapt.envs.atari import HORIZON, SIDE, STACK
+from sadapt.motivation.marginals import Marginal, bernoulli, gaussian
 
 
 class Surprised(gymnasium.Wrapper):
-    """s, theta, t/T and alpha as channels; pays -surprise."""
+    """Pays -surprise of what `seen` makes of an observation, and shows what `look` makes of it and theta."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], marginal: Marginal, horizon: int) -> None:
+        super().__init__(env)
+        self._marginal, self._horizon, self._t = marginal, horizon, 0
+
+    def seen(self, obs: np.ndarray) -> np.ndarray:
+        """What the marginal models."""
+        return obs
+
+    def look(self, obs: np.ndarray) -> Any:
+        """What the learner sees."""
+        raise NotImplementedError
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        obs, info = self.env.reset(**options)
+        self._state, self._t = self._marginal.update(self._marginal.init(), self.seen(obs)), 0
+        return self.look(obs), info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        obs, _, terminated, truncated, info = self.env.step(action)
+        seen = self.seen(obs)
+        reward = float(self._marginal.log_prob(self._state, seen))
+        self._state, self._t = self._marginal.update(self._state, seen), self._t + 1
+        return self.look(obs), reward, terminated, truncated, info
+
+
+class SurprisedMap(Surprised):
+    """s, theta, t/T and alpha as channels."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], horizon: int = 100) -> None:
-        super().__init__(env)
         assert env.observation_space.shape is not None
         self._shape = env.observation_space.shape
-        self._marginal = bernoulli(self._shape, xp=np)
-        self._horizon, self._t = horizon, 0
+        super().__init__(env, bernoulli(self._shape, xp=np), horizon)
         planes = (*self._shape[:2], 2 * self._shape[2] + 2)
         self.observation_space = gymnasium.spaces.Box(0.0, 1.0, planes, np.float32)
 
-    def _look(self, obs: np.ndarray) -> np.ndarray:
+    def look(self, obs: np.ndarray) -> np.ndarray:
         planes = np.empty(self.observation_space.shape or (), np.float32)
         channels = self._shape[2]
         planes[..., :channels] = obs
         planes[..., channels:-2] = self._marginal.features(self._state)
         planes[..., -2], planes[..., -1] = self._t / self._horizon, 1.0
         return planes
-
-    def reset(self, **options: Any) -> tuple[np.ndarray, dict[str, Any]]:
-        obs, info = self.env.reset(**options)
-        self._state, self._t = self._marginal.update(self._marginal.init(), obs), 0
-        return self._look(obs), info
-
-    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        obs, _, terminated, truncated, info = self.env.step(action)
-        reward = float(self._marginal.log_prob(self._state, obs))
-        self._state, self._t = self._marginal.update(self._state, obs), self._t + 1
-        return self._look(obs), reward, terminated, truncated, info
 
 
 class TwinEncoders(BaseFeaturesExtractor):
@@ -64,42 +80,30 @@ class TwinEncoders(BaseFeaturesExtractor):
         return torch.relu(self._head(torch.cat([s, theta], dim=1)))
 
 
-class SurprisedScreen(gymnasium.Wrapper):
-    """The latest four frames as s; theta of the latest, averaged to 21 x 21, with t/T and alpha; pays -surprise."""
+class SurprisedScreen(Surprised):
+    """The latest four frames as s; theta of the latest, averaged to 21 x 21, with t/T and alpha."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], horizon: int = 2_048, size: int = 21) -> None:
-        super().__init__(env)
-        self._marginal, self._size, self._horizon = gaussian((size, size, 1), xp=np), size, horizon
+    def __init__(self, env: gymnasium.Env[Any, Any], size: int = 21) -> None:
+        super().__init__(env, gaussian((size, size, 1), xp=np), HORIZON)
+        self._size, self._frames = size, np.zeros((STACK, SIDE, SIDE), np.uint8)
         self.observation_space = gymnasium.spaces.Dict(
             {
-                "s": gymnasium.spaces.Box(0, 255, (4, 84, 84), np.uint8),
+                "s": gymnasium.spaces.Box(0, 255, (STACK, SIDE, SIDE), np.uint8),
                 "theta": gymnasium.spaces.Box(-np.inf, np.inf, (4, size, size), np.float32),
             }
         )
 
-    def _seen(self, frame: np.ndarray) -> np.ndarray:
-        block = 84 // self._size
-        return frame.reshape(self._size, block, self._size, block, 1).mean(axis=(1, 3), dtype=np.float32) / 255
+    def seen(self, obs: np.ndarray) -> np.ndarray:
+        block = SIDE // self._size
+        return obs.reshape(self._size, block, self._size, block, 1).mean(axis=(1, 3), dtype=np.float32) / 255
 
-    def _look(self) -> dict[str, np.ndarray]:
+    def look(self, obs: np.ndarray) -> dict[str, np.ndarray]:
+        frame = obs.reshape(1, SIDE, SIDE)
+        self._frames = np.repeat(frame, STACK, axis=0) if self._t == 0 else np.concatenate([self._frames[1:], frame])
         theta = np.empty((4, self._size, self._size), np.float32)
         theta[:2] = np.moveaxis(self._marginal.features(self._state), -1, 0)
         theta[2], theta[3] = self._t / self._horizon, 1.0
-        return {"s": self._frames.copy(), "theta": theta}
-
-    def reset(self, **options: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        frame, info = self.env.reset(**options)
-        self._frames = np.repeat(frame.reshape(1, 84, 84), 4, axis=0)
-        self._state, self._t = self._marginal.update(self._marginal.init(), self._seen(frame)), 0
-        return self._look(), info
-
-    def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
-        frame, _, terminated, truncated, info = self.env.step(action)
-        self._frames = np.concatenate([self._frames[1:], frame.reshape(1, 84, 84)])
-        seen = self._seen(frame)
-        reward = float(self._marginal.log_prob(self._state, seen))
-        self._state, self._t = self._marginal.update(self._state, seen), self._t + 1
-        return self._look(), reward, terminated, truncated, info
+        return {"s": self._frames, "theta": theta}
 
 
 class TwinScreens(BaseFeaturesExtractor):
@@ -125,7 +129,7 @@ def training(*, fused: bool, steps: int) -> Call:
     torch.set_num_threads(1)
     model = stable_baselines3.DQN(
         "MlpPolicy",
-        Surprised(gymnasium.make("sadapt/MazeSmall-v0")),
+        SurprisedMap(gymnasium.make("sadapt/MazeSmall-v0")),
         learning_rate=1e-4,
         buffer_size=20_000,
         learning_starts=500,
