@@ -222,8 +222,9 @@ def test_the_window_and_plain_networks_have_the_parameters_counted_by_hand():
     beside = 17 * (3 + 2) + 2
     conv = linear(9 * 6, 16) + 2 * 25 * 16
     trunk = conv + linear(25 * 16 + beside, 128) + 2 * 128
-    assert count(window((32, 32, 3), (32, 32, 2), 5, 2)) == trunk + linear(128, 5)
-    assert count(per_arm(window((32, 32, 3), (32, 32, 2), 5, 2))) == 2 * (trunk + linear(128, 5))
+    both = trunk + linear(128, 5) + linear(beside, 64) + linear(64, 1)
+    assert count(window((32, 32, 3), (32, 32, 2), 5, 2)) == both
+    assert count(per_arm(window((32, 32, 3), (32, 32, 2), 5, 2))) == 2 * both
     dense = linear(80 + 40 + 2, 128) + linear(128, 128) + 4 * 128
     assert count(plain((10, 4, 2), (10, 4, 1), 12)) == dense + linear(128, 12)
     whole = linear(9 * 8, 16) + 2 * 1024 + linear(1024 + 2, 128) + 2 * 128
@@ -326,6 +327,18 @@ def test_far_cells_reach_the_window_network_through_the_summary_only():
     near, away = (network.view(Augmented(x, None, None, None)) for x in (obs, far))
     np.testing.assert_array_equal(near.cells, away.cells)
     assert np.flatnonzero(np.asarray(near.beside) != np.asarray(away.beside)).tolist() == [15 * 3 + 2, 16 * 3 + 2]
+
+
+def test_the_outlook_adds_what_the_summary_is_worth_to_every_action():
+    network, seen = window((32, 32, 3), (32, 32, 2), 5, AGENT), scene(5, (32, 32, 3), (32, 32, 2))
+    params, views = random_params(network), jax.vmap(network.view)(seen)
+    blind = {**params, "outlook": jax.tree.map(np.zeros_like, params["outlook"])}
+    first, second = (jax.tree.map(lambda x: np.asarray(x, np.float64), params["outlook"][f"dense_{i}"]) for i in (0, 1))
+    hidden = np.maximum(8 * np.asarray(views.beside, np.float64) @ first["weight"].T + first["bias"], 0)
+    worth = hidden @ second["weight"].T + second["bias"]
+    added = network.apply(params, views) - network.apply(blind, views)
+    np.testing.assert_allclose(added, np.broadcast_to(worth, added.shape), atol=1e-4)
+    assert np.ptp(worth) > 0.1
 
 
 def test_a_network_per_arm_is_that_arms_network():

@@ -66,6 +66,8 @@ HEAD = 512
 """Hidden units between the paper's convolutions and its action values."""
 COARSE = 4
 """Cells along each side of the window network's summary of the map."""
+OUTLOOK = 64
+"""Hidden units of the window network's part that values the summary alone."""
 
 
 def flat(x: Array) -> Array:
@@ -287,9 +289,11 @@ def window(
     stride: int = 2,
     hidden: int = 128,
 ) -> Network:
-    """The cells around the agent in one 3x3 convolution, beside a coarse summary of the whole map, t/T and alpha.
+    """q(s, a) = q_near(s, a) + v_far(s), from the cells around the agent and a coarse summary of the whole map.
 
-    `radius` cells are seen in each direction; outside the map all is zero but one channel that says so.
+    `radius` cells are seen in each direction, in one 3x3 convolution; outside the map all is zero but one channel that
+    says so. q_near sees these and the summary, v_far the summary, t/T and alpha alone: one butterfly less is next to
+    nothing in an average over a map, but much to what lies ahead.
     """
     require_maps("the window network", obs_shape, theta_shape)
     if radius < 1:
@@ -309,14 +313,20 @@ def window(
         averages = [summarise(x) for summarise, x in zip(summaries, planes, strict=True)]
         return Cells(cells, jnp.concatenate([*averages, scalars(seen, theta_shape)]))
 
-    init, apply = one_convolution(
-        (side, side, channels),
-        sum(sizes) + extra,
-        num_actions,
-        filters=filters,
-        stride=stride,
-        hidden=hidden,
+    beside = sum(sizes) + extra
+    init_near, near = one_convolution(
+        (side, side, channels), beside, num_actions, filters=filters, stride=stride, hidden=hidden
     )
+    outlook = mlp(beside, (OUTLOOK, 1), linear_last=True)
+    magnify = math.sqrt(obs_shape[0] * obs_shape[1]) / COARSE
+
+    def init(key: Array) -> Params:
+        key_near, key_far = jax.random.split(key)
+        return {**init_near(key_near), "outlook": outlook.init(key_far)}
+
+    def apply(params: Params, views: Cells) -> Array:
+        return near(params, views) + outlook.apply(params["outlook"], magnify * views.beside)
+
     return Network(init, view, apply)
 
 
