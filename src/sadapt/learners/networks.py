@@ -292,8 +292,8 @@ def window(
     """q(s, a) = q_near(s, a) + v_far(s), from the cells around the agent and a coarse summary of the whole map.
 
     `radius` cells are seen in each direction, in one 3x3 convolution; outside the map all is zero but one channel that
-    says so. q_near sees these and the summary, v_far the summary, t/T and alpha alone: one butterfly less is next to
-    nothing in an average over a map, but much to what lies ahead.
+    says so. q_near sees these and the summary, v_far the summary, t/T and alpha alone, magnified: one butterfly less is
+    next to nothing in an average over a map, but much to what lies ahead.
     """
     require_maps("the window network", obs_shape, theta_shape)
     if radius < 1:

@@ -50,8 +50,8 @@ def patience(name: str) -> int:
 
 
 def least_deviation(name: str) -> float:
-    """The Gaussian's floor: a grey level on Atari, whose cells deviate by hundredths; a tenth elsewhere."""
-    return 1 / 255 if name.startswith("atari-") else 0.1
+    """The Gaussian's floor: a grey level on Atari, whose cells deviate by hundredths; elsewhere as it comes."""
+    return 1 / 255 if name.startswith("atari-") else MotivationSettings.std_floor
 
 
 def preset(env: str, name: str = "fast") -> Settings:
