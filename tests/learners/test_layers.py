@@ -65,6 +65,15 @@ def test_winograd_is_correlation(seed, size, spare, channels):
         np.testing.assert_allclose(y[n, ..., f], correlate(x[n], weight[..., f], mode="valid")[..., 0], atol=1e-4)
 
 
+@pytest.mark.parametrize(("kernel", "stride", "padding", "batch"), [(8, 4, 0, 2), (8, 4, 0, 1), (3, 1, 1, 2)])
+def test_conv2d_takes_bytes_and_scales_them(kernel, stride, padding, batch):
+    layer = random_layer(0, (kernel, kernel, 2, 3))
+    x = np.random.default_rng(1).integers(0, 256, (batch, 17, 14, 2), dtype=np.uint8)
+    geometry = {"stride": stride, "padding": padding}
+    grey = conv2d(layer, jnp.asarray(x), **geometry, scale=1 / 255)
+    np.testing.assert_allclose(grey, conv2d(layer, jnp.asarray(x, jnp.float32) / 255, **geometry), atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("channels", "kernel", "stride", "padding"),
     [(2, 3, 1, 0), (2, 3, 2, 1), (2, 4, 3, 0), (2, 4, 2, 0), (2, 8, 4, 0), (2, 2, 2, 1), (32, 3, 1, 0), (8, 4, 2, 0)],

@@ -56,6 +56,10 @@ def same(a, b, **tolerance) -> None:
             np.testing.assert_array_equal(x, y)
 
 
+def test_options_that_the_compiler_does_not_know_are_left_out():
+    assert host.supported({"xla_cpu_no_such_option": True}) == {}
+
+
 @pytest.mark.slow
 @every_learner
 def test_host_driver_gives_the_compiled_drivers_numbers(learner):

@@ -71,12 +71,13 @@ def product(x: Array, weight: Array) -> Array:
     return rows.reshape(*x.shape[:-1], -1)
 
 
-def conv2d(layer: Layer, x: Array, *, stride: int = 1, padding: int = 0) -> Array:
-    """Cross-correlation of x[batch, height, width, channels] with W[height, width, channels, filters], plus b.
+def conv2d(layer: Layer, x: Array, *, stride: int = 1, padding: int = 0, scale: float = 1.0) -> Array:
+    """Cross-correlation of scale x[batch, height, width, channels] with W[height, width, channels, filters], plus b.
 
-    Shifted slices and one matrix product: XLA's own convolution is many times slower inside a scan on a CPU.
+    Shifted slices and one matrix product: XLA's own convolution is many times slower inside a scan on a CPU. Bytes are
+    read as they are, and the weights scaled in their place.
     """
-    weight = layer["weight"]
+    weight = layer["weight"] if scale == 1 else scale * layer["weight"]
     tall, wide, channels, filters = weight.shape
     if padding:
         x = jnp.pad(x, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
@@ -92,7 +93,7 @@ def conv2d(layer: Layer, x: Array, *, stride: int = 1, padding: int = 0) -> Arra
         for i in range(tall)
         for j in range(wide)
     ]
-    patches = jnp.concatenate(shifts, axis=-1)
+    patches = jnp.concatenate(shifts, axis=-1).astype(jnp.float32)
     return patches @ weight.reshape(-1, filters) + along_last(layer["bias"], patches.ndim)
 
 
@@ -109,6 +110,7 @@ def winograd(weight: Array, x: Array) -> Array:
     rows, columns = -(-(height - size + 1) // side), -(-(width - size + 1) // side)
     x = jax.lax.optimization_barrier(x)  # else XLA computes it anew for each of the 16
     x = jnp.pad(x, ((0, 0), (0, side * rows + size - 1 - height), (0, side * columns + size - 1 - width), (0, 0)))
+    x = x.astype(jnp.float32)
 
     def inputs(x: Array, axis: int) -> tuple[Array, ...]:
         last = x.shape[axis] - 3

@@ -129,8 +129,8 @@ def fitting(shape: Shape, stack: tuple[Conv, ...]) -> tuple[Conv, ...]:
     return tuple(Conv(layer.filters, 3, 2, 1) for layer in stack)
 
 
-def convolutions(shape: Shape, stack: tuple[Conv, ...]) -> Block:
-    """Convolutions with ReLU, then flattened."""
+def convolutions(shape: Shape, stack: tuple[Conv, ...], scale: float = 1.0) -> Block:
+    """Convolutions of `scale` times an image with ReLU, then flattened."""
     shapes = conv_shapes(shape, stack)
 
     def init(key: Array) -> Params:
@@ -142,7 +142,9 @@ def convolutions(shape: Shape, stack: tuple[Conv, ...]) -> Block:
 
     def apply(params: Params, x: Array) -> Array:
         for i, layer in enumerate(stack):
-            x = jax.nn.relu(conv2d(params[f"conv_{i}"], x, stride=layer.stride, padding=layer.padding))
+            factor = scale if i == 0 else 1.0
+            x = conv2d(params[f"conv_{i}"], x, stride=layer.stride, padding=layer.padding, scale=factor)
+            x = jax.nn.relu(x)
         return flat(x)
 
     return Block(init, apply, math.prod(shapes[-1]))
@@ -169,15 +171,15 @@ def paper(
     if kind != "mlp":
         require_maps(f"the paper's network {kind!r}", obs_shape)
 
-    def encoder(shape: Shape, scalars: int) -> Block:
+    def encoder(shape: Shape, scalars: int, scale: float) -> Block:
         if kind == "mlp":
             return mlp(math.prod(shape) + scalars, MLP)
         image = (*shape[:-1], shape[-1] + scalars)
-        return convolutions(image, fitting(image, CONVOLUTIONS[kind]))
+        return convolutions(image, fitting(image, CONVOLUTIONS[kind]), scale)
 
-    blocks = {"obs": encoder(obs_shape, 0)}
+    blocks = {"obs": encoder(obs_shape, 0, scale)}
     if theta_shape is not None:
-        blocks["theta"] = encoder(theta_shape, 2)
+        blocks["theta"] = encoder(theta_shape, 2, 1.0)
     joined = sum(block.size for block in blocks.values())
     blocks["head"] = mlp(joined, (num_actions,) if kind == "mlp" else (HEAD, num_actions), linear_last=True)
 
@@ -189,7 +191,7 @@ def paper(
         return seen if theta_shape is not None else Augmented(seen.obs, None, None, None)
 
     def apply(params: Params, views: Augmented) -> Array:
-        images = {"obs": scaled(views.obs, scale)}
+        images = {"obs": scaled(views.obs, scale) if kind == "mlp" else views.obs}
         if theta_shape is not None:
             theta = flat(views.theta) if kind == "mlp" else views.theta
             images["theta"] = with_planes(theta, views.time, views.arm)

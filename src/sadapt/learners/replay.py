@@ -152,6 +152,10 @@ def replay(
         return begin_at(state, state.head + 1, episodes)
 
     def recall(state: ReplayState, world: Array, index: Array) -> tuple[Augmented, MarginalState]:
+        rebuilt = rebuild(state, world, index)
+        return look(state, world, index, stack_at(state, world, index, env.stack), rebuilt), rebuilt
+
+    def rebuild(state: ReplayState, world: Array, index: Array) -> MarginalState:
         t = state.t[place(index, world)].astype(jnp.int32)
         base = index // interval * interval
         within = index - t > base
@@ -165,19 +169,21 @@ def replay(
             updated = marginal.update(rebuilt, env.seen(frame))
             return jax.tree.map(lambda a, b: jnp.where((first <= at) & (at <= index), a, b), updated, rebuilt)
 
-        rebuilt = jax.lax.fori_loop(0, interval, add, start)
-        return look(state, world, index, rebuilt), rebuilt
+        return jax.lax.fori_loop(0, interval, add, start)
 
-    def stack_at(state: ReplayState, world: Array, index: Array) -> Array:
-        """The latest frames of the episode at `index`, its first one repeated where there are fewer."""
+    def stack_at(state: ReplayState, world: Array, index: Array, count: int) -> Array:
+        """The latest `count` frames of the episode at `index`, its first one repeated where there are fewer."""
         t = state.t[place(index, world)].astype(jnp.int32)
-        ages = [jnp.minimum(age, t) for age in reversed(range(env.stack))]
-        return jnp.concatenate([unpack(state.frames[place(index - age, world)]) for age in ages], axis=-1)
+        indices = index - jnp.minimum(jnp.arange(count - 1, -1, -1), t)
+        # In order already; but what comes before a sort XLA computes once, and not anew for every cell that is read.
+        _, places = jax.lax.sort((indices, place(indices, world)))
+        frames = jnp.moveaxis(unpack(state.frames[places]), 0, -2)
+        return frames.reshape(*frames.shape[:-2], -1)
 
-    def look(state: ReplayState, world: Array, index: Array, rebuilt: MarginalState) -> Augmented:
+    def look(state: ReplayState, world: Array, index: Array, obs: Array, rebuilt: MarginalState) -> Augmented:
         where = place(index, world)
         return Augmented(
-            obs=stack_at(state, world, index),
+            obs=obs,
             theta=marginal.features(rebuilt),
             time=state.t[where].astype(jnp.float32) / horizon,
             arm=state.arm[where].astype(jnp.float32),
@@ -196,12 +202,13 @@ def replay(
 
     def sample_one(key: Array, state: ReplayState) -> Batch:
         world, index = draw(key, state)
-        before, rebuilt = recall(state, world, index)
-        here = place(index, world)
-        after_state = marginal.update(rebuilt, env.seen(unpack(state.frames[place(index + 1, world)])))
+        here, frames = place(index, world), stack_at(state, world, index + 1, env.stack + 1)
+        channels = env.obs_shape[-1]
+        rebuilt = rebuild(state, world, index)
+        after = marginal.update(rebuilt, env.seen(frames[..., -channels:]))
         return Batch(
-            before=before,
-            after=look(state, world, index + 1, after_state),
+            before=look(state, world, index, frames[..., :-channels], rebuilt),
+            after=look(state, world, index + 1, frames[..., channels:], after),
             t=state.t[here].astype(jnp.int32),
             arm=state.arm[here].astype(jnp.int32),
             action=state.action[here].astype(jnp.int32),
