@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -71,10 +72,8 @@ class Pieces(NamedTuple):
     answer: Callable[[TrainState, Plan], Answer]
     """Steps the worlds, and starts those afresh whose episodes end."""
     observe: Callable[[TrainState, Plan, Answer], TrainState]
-    learn: Callable[[TrainState, Plan, Answer], TrainState]
-    """`observe` and an update in one call: a call costs a quarter of a millisecond."""
     go_on: Callable[[TrainState, Plan, Answer], tuple[TrainState, Plan]]
-    """`observe` and `act` in one call."""
+    """`observe` and `act` in one call: a call costs a quarter of a millisecond."""
 
 
 def supported(options: dict[str, bool]) -> dict[str, bool]:
@@ -106,9 +105,6 @@ def pieces(prog: Program, worlds: HostWorlds) -> Pieces:
     def observe(state: TrainState, plan: Plan, answer: Answer) -> TrainState:
         return prog.observe(state, plan.actions, answer)
 
-    def learn(state: TrainState, plan: Plan, answer: Answer) -> TrainState:
-        return prog.update(observe(state, plan, answer))
-
     def go_on(state: TrainState, plan: Plan, answer: Answer) -> tuple[TrainState, Plan]:
         return act(observe(state, plan, answer))
 
@@ -116,7 +112,6 @@ def pieces(prog: Program, worlds: HostWorlds) -> Pieces:
         jax.jit(act, donate_argnums=0),
         answer,
         jax.jit(observe, donate_argnums=0),
-        jax.jit(learn, donate_argnums=0, compiler_options=supported(IN_PLACE)),
         jax.jit(go_on, donate_argnums=0),
     )
 
@@ -124,9 +119,13 @@ def pieces(prog: Program, worlds: HostWorlds) -> Pieces:
 def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainState]:
     """A run's next chunk, `state -> state`; the state given is consumed."""
     learner = prog.learner
-    act, answer, observe, learn, go_on = pieces(prog, worlds)
+    act, answer, observe, go_on = pieces(prog, worlds)
     refresh = jax.jit(prog.refresh, donate_argnums=0)
     turns = learner.chunk_steps // (prog.settings.num_envs * learner.steps_per_update)
+
+    @partial(jax.jit, donate_argnums=0, compiler_options=supported(IN_PLACE))
+    def learn(state: TrainState, plan: Plan, answer: Answer) -> TrainState:
+        return prog.update(prog.observe(state, plan.actions, answer))
 
     def turn(state: TrainState, last: Callable[[TrainState, Plan, Answer], TrainState]) -> TrainState:
         state, plan = act(state)
@@ -147,7 +146,7 @@ def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainSta
 def baseline(prog: Program, worlds: HostWorlds, key: Array) -> float:
     """H_rand: the mean final entropy of at least `random_episodes` episodes of random play."""
     idle = program(prog.env, replace(prog.settings, objective="random"))
-    act, answer, _, _, go_on = pieces(idle, worlds)
+    act, answer, _, go_on = pieces(idle, worlds)
     state, plan = act(start(idle, worlds, key, 1.0))
     while float(state.tally.episodes) < prog.settings.motivation.random_episodes:
         for _ in range(prog.rules.horizon):
