@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 
 from sadapt.envs.base import HostEnv
 from sadapt.errors import UserError
-from sadapt.motivation.episode import Fresh
 from sadapt.training import compiled, host
 from sadapt.training.program import Program, TrainState
 
@@ -55,10 +53,12 @@ def _outside(prog: Program, env: HostEnv) -> Driver:
         key_baseline, key_run = compiled.keys_of(prog.settings.seed)
         return host.start(prog, worlds, key_run, host.baseline(prog, worlds, key_baseline))
 
-    obs: Any = jax.ShapeDtypeStruct((prog.settings.num_envs, *env.obs_shape), env.obs_dtype)
-    shapes = jax.eval_shape(prog.init, jax.random.key(0), Fresh((), obs), jnp.float32(0))
     return Driver(
-        launch, host.driver(prog, worlds), lambda state: host.revived(prog, worlds, state), shapes, worlds.close
+        launch,
+        host.driver(prog, worlds),
+        lambda state: host.revived(prog, worlds, state),
+        host.shapes(prog),
+        worlds.close,
     )
 
 

@@ -1,0 +1,73 @@
+"""A tree of many arrays as few: a call of compiled code costs microseconds for every array that goes in or out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+Array = jax.Array
+Tree = TypeVar("Tree")
+SMALL = 2_048
+"""Arrays of up to so many elements travel together."""
+
+
+class Parcel(NamedTuple):
+    """The leaves of a tree: large ones as they are, small ones end to end in a vector per dtype."""
+
+    large: list[Array]
+    small: dict[str, Array]
+
+
+class Parcels(NamedTuple, Generic[Tree]):
+    """Both ways between trees of one shape and their parcels."""
+
+    pack: Callable[[Tree], Parcel]
+    unpack: Callable[[Parcel], Tree]
+
+
+def parcels(shapes: Tree) -> Parcels[Tree]:
+    """Parcels of trees like `shapes`, which are arrays or what `jax.eval_shape` says of them; keys travel as bits."""
+    leaves, structure = jax.tree.flatten(shapes)
+    dtypes = [jax.eval_shape(as_bits, leaf).dtype.name if leaf.size <= SMALL else None for leaf in leaves]
+    together = {name: [i for i, dtype in enumerate(dtypes) if dtype == name] for name in dtypes if name is not None}
+
+    @jax.jit
+    def join(small: dict[str, list[Array]]) -> dict[str, Array]:
+        return {name: jnp.concatenate([as_bits(leaf).ravel() for leaf in parts]) for name, parts in small.items()}
+
+    @jax.jit
+    def part(small: dict[str, Array]) -> dict[str, list[Array]]:
+        return {name: apart(vector, [leaves[i] for i in together[name]]) for name, vector in small.items()}
+
+    def pack(tree: Tree) -> Parcel:
+        every = jax.tree.leaves(tree)
+        large = [leaf for leaf, dtype in zip(every, dtypes, strict=True) if dtype is None]
+        return Parcel(large, join({name: [every[i] for i in which] for name, which in together.items()}))
+
+    def unpack(parcel: Parcel) -> Tree:
+        large, small = iter(parcel.large), {name: iter(parts) for name, parts in part(parcel.small).items()}
+        return jax.tree.unflatten(structure, [next(large if dtype is None else small[dtype]) for dtype in dtypes])
+
+    return Parcels(pack, unpack)
+
+
+def as_bits(leaf: Array) -> Array:
+    """A typed key's bits; anything else as it is."""
+    return jax.random.key_data(leaf) if is_key(leaf) else leaf
+
+
+def is_key(leaf: Array) -> bool:
+    """Whether these are typed random keys."""
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def apart(vector: Array, shapes: list[Array]) -> list[Array]:
+    """Arrays like `shapes` from a vector of them end to end."""
+    bits = [jax.eval_shape(as_bits, shape) for shape in shapes]
+    ends = itertools.accumulate(each.size for each in bits)
+    parts = [x.reshape(each.shape) for x, each in zip(jnp.split(vector, list(ends)[:-1]), bits, strict=True)]
+    return [jax.random.wrap_key_data(x) if is_key(shape) else x for x, shape in zip(parts, shapes, strict=True)]

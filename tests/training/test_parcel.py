@@ -1,0 +1,43 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sadapt.training.parcel import SMALL, parcels
+
+
+def tree():
+    return {
+        "number": jnp.float32(1.5),
+        "flag": jnp.asarray(True),
+        "key": jax.random.key(7),
+        "keys": jax.random.split(jax.random.key(8), 3),
+        "cells": jnp.arange(6.0).reshape(2, 3),
+        "none": (),
+        "empty": jnp.zeros((0, 4)),
+        "limit": jnp.arange(SMALL),
+        "large": jnp.arange(SMALL + 1),
+    }
+
+
+@pytest.mark.parametrize("over", [lambda f: f, jax.jit], ids=["outside", "compiled"])
+@pytest.mark.parametrize("shapes", [tree, lambda: jax.eval_shape(tree)], ids=["arrays", "shapes"])
+def test_a_tree_comes_out_of_its_parcel_as_it_went_in(over, shapes):
+    pack, unpack = parcels(shapes())
+    back = over(lambda x: unpack(pack(x)))(tree())
+    assert jax.tree.structure(back) == jax.tree.structure(tree())
+    for given, got in zip(jax.tree.leaves(tree()), jax.tree.leaves(back), strict=True):
+        assert given.dtype == got.dtype
+        assert given.shape == got.shape
+        if jnp.issubdtype(given.dtype, jax.dtypes.prng_key):
+            given, got = jax.random.key_data(given), jax.random.key_data(got)
+        np.testing.assert_array_equal(given, got)
+
+
+def test_small_arrays_share_a_vector_and_large_ones_stay_the_same_buffer():
+    given = tree()
+    parcel = parcels(given).pack(given)
+    assert len(parcel.large) == 1
+    sizes = {"float32": 1 + 6, "bool": 1, "int32": SMALL, "uint32": 2 + 3 * 2}
+    assert {name: vector.shape for name, vector in parcel.small.items()} == {k: (n,) for k, n in sizes.items()}
+    assert parcel.large[0] is given["large"]
