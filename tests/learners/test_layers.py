@@ -12,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import correlate
 
-from sadapt.learners.layers import conv2d, conv_size, dense, layer_norm, orthogonal, torch_default, unit_norm, winograd
+from sadapt.learners.layers import (
+    WIDE,
+    conv2d,
+    conv_size,
+    dense,
+    layer_norm,
+    orthogonal,
+    rectified,
+    torch_default,
+    unit_norm,
+    winograd,
+)
 
 
 def random_layer(seed, shape):
@@ -115,6 +126,22 @@ def test_dense_is_affine_over_the_last_axis(shape):
     x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
     expected = np.einsum("...i,oi->...o", x, layer["weight"]) + np.asarray(layer["bias"])
     np.testing.assert_allclose(dense(layer, jnp.asarray(x)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("examples", [1, 6])
+@pytest.mark.parametrize("inputs", [40, WIDE // 64])
+def test_rectified_is_what_dense_gives_where_that_is_positive_and_so_are_its_gradients(examples, inputs):
+    layer, x = random_layer(2, (64, inputs)), random_layer(3, (examples, inputs))["weight"]
+    layer["bias"] = jnp.linspace(-1, 1, 64)
+    weight = np.asarray(layer["weight"])
+    sums = np.asarray(x) @ weight.T + np.asarray(layer["bias"])
+    np.testing.assert_allclose(rectified(layer, x), np.maximum(sums, 0), rtol=1e-4, atol=1e-3)
+    by_layer, by_x = jax.grad(lambda layer, x: jnp.sum(jnp.square(rectified(layer, x))) / 2, argnums=(0, 1))(layer, x)
+    error = np.maximum(sums, 0)
+    scale = np.abs(error).max()
+    np.testing.assert_allclose(by_layer["weight"] / scale, error.T @ np.asarray(x) / scale, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(by_layer["bias"] / scale, error.sum(axis=0) / scale, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(by_x / scale, error @ weight / scale, rtol=1e-4, atol=1e-3)
 
 
 @given(

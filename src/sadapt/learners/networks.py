@@ -16,7 +16,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt.errors import UserError, nearest
-from sadapt.learners.layers import conv2d, conv_size, dense, layer_norm, orthogonal, torch_default, unit_norm
+from sadapt.learners.layers import (
+    conv2d,
+    conv_size,
+    dense,
+    layer_norm,
+    orthogonal,
+    rectified,
+    torch_default,
+    unit_norm,
+)
 from sadapt.motivation.augmented import Augmented
 
 Array = jax.Array
@@ -105,9 +114,8 @@ def mlp(inputs: int, sizes: tuple[int, ...], *, linear_last: bool = False) -> Bl
 
     def apply(params: Params, x: Array) -> Array:
         for i in range(len(shapes)):
-            x = dense(params[f"dense_{i}"], x)
-            if not linear_last or i < len(shapes) - 1:
-                x = jax.nn.relu(x)
+            linear = linear_last and i == len(shapes) - 1
+            x = (dense if linear else rectified)(params[f"dense_{i}"], x)
         return x
 
     return Block(init, apply, sizes[-1])
