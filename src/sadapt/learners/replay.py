@@ -64,8 +64,8 @@ class Replay(NamedTuple):
     restart: Callable[[ReplayState, Episode], ReplayState]
     """`restart(state, episodes)` goes on with fresh episodes; those under way end with the frame they are at."""
     sample: Callable[[Array, ReplayState, int], Batch]
-    recall: Callable[[ReplayState, Array, Array], tuple[Augmented, MarginalState]]
-    """`recall(state, world, index) -> (augmented observation there, marginal there)`, one example."""
+    recall: Callable[[ReplayState, Array, Array], Augmented]
+    """`recall(state, world, index)` is the augmented observation there, one example."""
     steps: int
     """Steps that it was asked to keep."""
     bytes: int
@@ -151,9 +151,9 @@ def replay(
     def restart(state: ReplayState, episodes: Episode) -> ReplayState:
         return begin_at(state, state.head + 1, episodes)
 
-    def recall(state: ReplayState, world: Array, index: Array) -> tuple[Augmented, MarginalState]:
-        rebuilt = rebuild(state, world, index)
-        return look(state, world, index, stack_at(state, world, index, env.stack), rebuilt), rebuilt
+    def recall(state: ReplayState, world: Array, index: Array) -> Augmented:
+        frames = stack_at(state, world, index, env.stack)
+        return look(state, world, index, frames, rebuild(state, world, index))
 
     def rebuild(state: ReplayState, world: Array, index: Array) -> MarginalState:
         t = state.t[place(index, world)].astype(jnp.int32)
