@@ -163,6 +163,8 @@ def atari_training(objective: str, *, steps: int) -> Call:
     assert isinstance(prog.env, HostEnv)
     worlds = prog.env.open(1)
     chunks = host.run(prog, worlds, host.start(prog, worlds, jax.random.key(0), 1.0))
+    for _ in range(prog.learner.warmup_steps // prog.learner.chunk_steps):
+        next(chunks)
     return lambda: jax.block_until_ready(next(chunks))
 
 

@@ -10,7 +10,7 @@ from sadapt.benchmarks.timing import best_of
 
 Row = dict[str, Any]
 PARTS = ("worlds", "wrappers", "learners")
-STEPS, ATARI_STEPS = 250, 100
+STEPS, ATARI_STEPS = 250, 40
 """Steps in a timed call where we are compared with a peer: short ones, so that each finds the machine undisturbed."""
 PATIENCE = 8
 """How many times longer such comparisons may take than the other measurements."""
