@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -122,11 +123,6 @@ def winograd(weight: Array, x: Array) -> Array:
     x = jnp.pad(x, ((0, 0), (0, side * rows + size - 1 - height), (0, side * columns + size - 1 - width), (0, 0)))
     x = x.astype(jnp.float32)
 
-    def inputs(x: Array, axis: int) -> tuple[Array, ...]:
-        last = x.shape[axis] - 3
-        x0, x1, x2, x3 = (jax.lax.slice_in_dim(x, i, last + i, side, axis) for i in range(4))
-        return x0 - x2, x1 + x2, x2 - x1, x3 - x1
-
     def weights(w: Array) -> tuple[Array, ...]:
         even, odd = sum(w[:, i] for i in range(0, size, 2)), w[:, 1]
         return w[:, 0], (even + odd) / 2, (even - odd) / 2, w[:, size - 1]
@@ -137,10 +133,36 @@ def winograd(weight: Array, x: Array) -> Array:
         return jnp.stack([*y[:-1], y[-1] + d], axis)
 
     def across(x: Array, w: Array) -> Array:
-        return outputs(map(product, inputs(x, 2), weights(w)), 3)
+        return outputs(map(product, winograd_inputs(x, 2, side), weights(w)), 3)
 
-    y = outputs(map(across, inputs(x, 1), weights(jnp.moveaxis(weight, -1, 0))), 2)
+    y = outputs(map(across, winograd_inputs(x, 1, side), weights(jnp.moveaxis(weight, -1, 0))), 2)
     return y.reshape(batch, side * rows, side * columns, -1)[:, : height - size + 1, : width - size + 1]
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1, 2))
+def winograd_inputs(x: Array, axis: int, side: int) -> tuple[Array, ...]:
+    """x_0 - x_2, x_1 + x_2, x_2 - x_1 and x_3 - x_1 of four neighbours at every `side`-th place along an axis."""
+    last = x.shape[axis] - 3
+    x0, x1, x2, x3 = (jax.lax.slice_in_dim(x, i, last + i, side, axis) for i in range(4))
+    return x0 - x2, x1 + x2, x2 - x1, x3 - x1
+
+
+def _winograd_gradient(axis: int, side: int, _: None, gradients: tuple[Array, ...]) -> tuple[Array]:
+    """The neighbours' gradients side by side; XLA's own would first spread each of them over an image of zeros."""
+    a, b, c, d = gradients
+    neighbours = [a, b - c - d, b + c - a, d]
+
+    def moved(part: Array, places: int) -> Array:
+        return jnp.pad(part, [(places, 1 - places) if i == axis else (0, 0) for i in range(part.ndim)])
+
+    parts = [moved(part, 0) for part in neighbours[:side]]
+    for i, part in enumerate(neighbours[side:]):
+        parts[i] += moved(part, 1)
+    x = jnp.stack(parts, axis + 1).reshape(*a.shape[:axis], -1, *a.shape[axis + 1 :])
+    return (jax.lax.slice_in_dim(x, 0, side * a.shape[axis] + 4 - side, 1, axis),)
+
+
+winograd_inputs.defvjp(lambda x, axis, side: (winograd_inputs(x, axis, side), None), _winograd_gradient)
 
 
 def in_blocks(x: Array, side: int) -> Array:
