@@ -13,16 +13,17 @@ import sadapt
 ROOT = Path(sadapt.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
-WORLDS = {"errors", "film", "envs"}
+WORLDS = {"errors", "keys", "film", "envs"}
 LEARNING = WORLDS | {"motivation", "learners"}
 STORED = LEARNING | {"training", "runs"}
 EVERYTHING = STORED | {"tables", "gym", "report", "experiments", "benchmarks"}
 
 MAY_IMPORT = {
     "errors": set(),
+    "keys": set(),
     "film": {"errors"},
     "tables": {"errors"},
-    "envs": {"errors", "film"},
+    "envs": {"errors", "keys", "film"},
     "motivation": WORLDS,
     "gym": WORLDS | {"motivation"},
     "learners": WORLDS | {"motivation"},

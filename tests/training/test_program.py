@@ -21,6 +21,7 @@ from sadapt.training import compiled, host, loop, metrics
 from sadapt.training.memory import require_memory
 from sadapt.training.program import program
 from sadapt.training.settings import MotivationSettings, NetworkSettings, Settings
+from tests.trees import same
 
 LEARNERS = {
     "dqn": DQNSettings(
@@ -43,17 +44,6 @@ def tiny(learned_by: str, **changes) -> Settings:
         learner=LEARNERS[learned_by],
     )
     return dataclasses.replace(settings, **changes)
-
-
-def same(a, b, **tolerance) -> None:
-    """Leaf by leaf; keys by their bits."""
-    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
-        if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
-            x, y = jax.random.key_data(x), jax.random.key_data(y)
-        if tolerance:
-            np.testing.assert_allclose(x, y, **tolerance)
-        else:
-            np.testing.assert_array_equal(x, y)
 
 
 def test_options_that_the_compiler_does_not_know_are_left_out():

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt.envs.base import Array, Env, State, Step
+from sadapt.keys import as_bits
 
 COMPARED_STEPS = 6
 """Steps on which plain, jitted and vmapped results are compared; few, since plain ones are slow."""
@@ -213,6 +214,4 @@ def _equal_leaves(x: np.ndarray, y: np.ndarray) -> bool:
 
 def _numbers(leaf: Any) -> np.ndarray:
     """A leaf on the host, typed keys by their bits."""
-    if jnp.issubdtype(jnp.asarray(leaf).dtype, jax.dtypes.prng_key):
-        leaf = jax.random.key_data(leaf)
-    return np.asarray(leaf)
+    return np.asarray(as_bits(leaf) if isinstance(leaf, jax.Array) else leaf)

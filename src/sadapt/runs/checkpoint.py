@@ -21,6 +21,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from sadapt.keys import as_bits, bits_like, from_bits
+
 log = logging.getLogger(__name__)
 PARTIAL = ".partial"
 NO_DIGEST = "0" * 64
@@ -38,7 +40,7 @@ class DiskTrouble(OSError):
 def tensors_of(tree: Any) -> dict[str, np.ndarray]:
     """Every leaf of a pytree by its path; random keys as their bits."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {_name(path): np.require(_bits(leaf), requirements="C") for path, leaf in leaves}
+    return {_name(path): np.require(as_bits(leaf), requirements="C") for path, leaf in leaves}
 
 
 def tree_like(template: Any, tensors: dict[str, np.ndarray]) -> Any:
@@ -49,14 +51,12 @@ def tree_like(template: Any, tensors: dict[str, np.ndarray]) -> Any:
         raise Damaged(f"its state has other parts than this run's: {', '.join(missing[:5])}")
     filled = []
     for name, (_, leaf) in zip(names, leaves, strict=True):
-        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        wanted = jax.eval_shape(jax.random.key_data, leaf) if is_key else leaf
-        found = tensors[name]
+        wanted, found = bits_like(leaf), tensors[name]
         if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
             told = (f"{each.dtype}{list(each.shape)}" for each in (found, wanted))
             raise Damaged("{} is {}; this run has {}".format(name, *told))
         # A copy of JAX's own: the program donates what it is given.
-        filled.append(jax.random.wrap_key_data(jnp.array(found)) if is_key else jnp.array(found))
+        filled.append(from_bits(jnp.array(found), leaf))
     return jax.tree_util.tree_unflatten(structure, filled)
 
 
@@ -146,10 +146,6 @@ def _sync_folder(folder: Path) -> None:
 
 def _name(path: Any) -> str:
     return jax.tree_util.keystr(path, simple=True, separator="/")
-
-
-def _bits(leaf: Any) -> np.ndarray:
-    return np.asarray(jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf)
 
 
 class Shelf:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+
+from sadapt.keys import as_bits, bits_like, from_bits
 
 Array = jax.Array
 Tree = TypeVar("Tree")
@@ -32,7 +35,7 @@ class Parcels(NamedTuple, Generic[Tree]):
 def parcels(shapes: Tree) -> Parcels[Tree]:
     """Parcels of trees like `shapes`, which are arrays or what `jax.eval_shape` says of them; keys travel as bits."""
     leaves, structure = jax.tree.flatten(shapes)
-    dtypes = [jax.eval_shape(as_bits, leaf).dtype.name if leaf.size <= SMALL else None for leaf in leaves]
+    dtypes = [bits_like(leaf).dtype.name if leaf.size <= SMALL else None for leaf in leaves]
     together = {name: [i for i, dtype in enumerate(dtypes) if dtype == name] for name in dtypes if name is not None}
 
     @jax.jit
@@ -55,19 +58,9 @@ def parcels(shapes: Tree) -> Parcels[Tree]:
     return Parcels(pack, unpack)
 
 
-def as_bits(leaf: Array) -> Array:
-    """A typed key's bits; anything else as it is."""
-    return jax.random.key_data(leaf) if is_key(leaf) else leaf
-
-
-def is_key(leaf: Array) -> bool:
-    """Whether these are typed random keys."""
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
 def apart(vector: Array, shapes: list[Array]) -> list[Array]:
     """Arrays like `shapes` from a vector of them end to end."""
-    bits = [jax.eval_shape(as_bits, shape) for shape in shapes]
-    ends = itertools.accumulate(each.size for each in bits)
-    parts = [x.reshape(each.shape) for x, each in zip(jnp.split(vector, list(ends)[:-1]), bits, strict=True)]
-    return [jax.random.wrap_key_data(x) if is_key(shape) else x for x, shape in zip(parts, shapes, strict=True)]
+    bits = [bits_like(shape).shape for shape in shapes]
+    ends = itertools.accumulate(map(math.prod, bits))
+    parts = jnp.split(vector, list(ends)[:-1])
+    return [from_bits(part.reshape(each), shape) for part, each, shape in zip(parts, bits, shapes, strict=True)]
