@@ -17,6 +17,7 @@ from sadapt.learners.layers import (
     conv2d,
     conv_size,
     dense,
+    in_blocks,
     layer_norm,
     orthogonal,
     rectified,
@@ -202,3 +203,15 @@ def test_another_key_gives_another_layer(initialise):
     first, same, other = (initialise(jax.random.key(seed), (6, 4))["weight"] for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, same)
     assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("channels", [1, 3, 4, 8])
+def test_a_block_has_its_cells_row_by_row(dtype, channels):
+    x = np.random.default_rng(0).integers(0, 255, (2, 6, 9, channels)).astype(dtype)
+    blocks = np.asarray(in_blocks(jnp.asarray(x), 3))
+    assert blocks.dtype == dtype
+    assert blocks.shape == (2, 2, 3, 9 * channels)
+    for i, j in np.ndindex(2, 3):
+        cells = x[:, 3 * i : 3 * i + 3, 3 * j : 3 * j + 3]
+        np.testing.assert_array_equal(blocks[:, i, j], cells.reshape(2, -1))

@@ -20,8 +20,13 @@ from sadapt.training.program import Program, TrainState, program
 Array = jax.Array
 Absorb = Callable[[Parcel, Array, Answer], Parcel]
 """`absorb(parcel, actions, answer) -> parcel` after the worlds' answer to these actions."""
-IN_PLACE = {"xla_cpu_copy_insertion_use_region_analysis": True}
-"""Lets XLA see that weights are not read any more when they are overwritten; else it copies them first."""
+Options = dict[str, bool | str]
+FRUGAL: Options = {
+    "xla_cpu_copy_insertion_use_region_analysis": True,
+    "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED",
+}
+"""XLA's options for the update: weights that nobody reads any more are overwritten instead of copied first, and
+intermediate results are used up while they are in the cache."""
 
 
 class JaxWorlds:
@@ -121,13 +126,17 @@ def play(prog: Program, worlds: HostWorlds) -> Play:
     return Play(state_parcels, steps, observe)
 
 
-def supported(options: dict[str, bool]) -> dict[str, bool]:
-    """Options of the compiler, or none where it does not know them."""
-    try:
-        jax.jit(lambda: 0, compiler_options=options)()
-    except jax.errors.JaxRuntimeError:
-        return {}
-    return options
+def supported(options: Options) -> Options:
+    """Those options that the compiler knows."""
+
+    def known(option: Options) -> bool:
+        try:
+            jax.jit(lambda: 0, compiler_options=option)()
+        except jax.errors.JaxRuntimeError:
+            return False
+        return True
+
+    return {name: value for name, value in options.items() if known({name: value})}
 
 
 def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainState]:
@@ -137,7 +146,7 @@ def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainSta
     refresh = jax.jit(prog.refresh, donate_argnums=0)
     turns = learner.chunk_steps // (prog.settings.num_envs * learner.steps_per_update)
 
-    @partial(jax.jit, donate_argnums=0, compiler_options=supported(IN_PLACE))
+    @partial(jax.jit, donate_argnums=0, compiler_options=supported(FRUGAL))
     def learn(parcel: Parcel, actions: Array, answer: Answer) -> Parcel:
         return pack(prog.update(prog.observe(unpack(parcel), actions, answer)))
 
