@@ -18,7 +18,7 @@ from sadapt.experiments.plan import Experiment, Planned
 from sadapt.experiments.worker import Job
 from sadapt.motivation.objectives import OBJECTIVES
 from sadapt.runs import config, table
-from sadapt.runs.cores import available
+from sadapt.runs.cores import available, processor
 from sadapt.runs.folder import RunFolder, write_json
 
 ACCOUNT = "sweeps.json"
@@ -165,7 +165,7 @@ def carry_out(
                 "experiment": sweep.experiment.name,
                 "command": config.command(),
                 "revision": config.revision(),
-                "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+                "machine": f"{processor()}, {os.cpu_count()} cores",
                 "workers": workers or len(available()),
                 "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", moment),
                 "wall_seconds": round(time.monotonic() - began, 1),
