@@ -59,6 +59,7 @@ def test_a_sweep_is_done_once_and_repeated_to_the_byte(tmp_path):
     entry = account(sweep.out)[-1]
     assert (entry["finished"], entry["failed"]) == (2, 0)
     assert entry["core_seconds"] > 0
+    assert entry["machine"].partition(",")[0].strip()
 
     gone = sweep.experiment.runs[0]
     shutil.rmtree(sweep.folder(gone).path)

@@ -1,4 +1,4 @@
-"""Keeps a process on one core; to be called before JAX is imported, which sizes its thread pools then."""
+"""This machine's cores, and a process kept on one of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def processor() -> str:
 
 
 def one_core(core: int | None = None) -> None:
-    """Pins this process to `core`, the last one that it may use if none is named, and XLA to a single thread."""
+    """Pins this process to `core`, the last one that it may use if none is named, and XLA to a single thread.
+
+    To be called before JAX is imported, which sizes its thread pools then.
+    """
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {SINGLE}".strip()
     if hasattr(os, "sched_setaffinity"):
