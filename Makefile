@@ -3,16 +3,17 @@
 
 PYTHON  ?= python3
 WORKERS ?= 2
+REV     ?= HEAD
 BIN     := .venv/bin
 PIP     := $(BIN)/python -m pip --quiet --disable-pip-version-check
 DEMO    := --out demo/s-adapt --overwrite --total-timesteps 600000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint slow soak bench clean distclean
+.PHONY: help demo test lint slow soak same bench clean distclean
 .DELETE_ON_ERROR:
 
 help: ## show this list
-	@echo "usage: make TARGET [PYTHON=python3] [WORKERS=2]"
+	@echo "usage: make TARGET [PYTHON=python3] [WORKERS=2] [REV=HEAD]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: .venv/.ready ## train S-Adapt on Tetris, draw its curve and film it beside a random agent
@@ -24,14 +25,16 @@ demo: .venv/.ready ## train S-Adapt on Tetris, draw its curve and film it beside
 	$(BIN)/sadapt watch demo/s-adapt --compare demo/random --out demo/film.gif
 	@echo; echo "the curve is demo/curve.png, the film is demo/film.gif, the run is demo/s-adapt"
 
-test: .venv/.ready-test ## lint, types (beside the first tests) and every test that is not marked slow
+test: .venv/.ready-test ## lint, format, types (beside the first tests) and every test that is not marked slow
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	@$(BIN)/mypy & types=$$!; \
 	$(BIN)/pytest -m "not slow" -n $(WORKERS) --dist worksteal --durations=10; tests=$$?; \
 	wait $$types && exit $$tests
 
-lint: .venv/.ready-test ## ruff and mypy
+lint: .venv/.ready-test ## ruff, its format, and mypy
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 slow: .venv/.ready-slow ## the learning tests, minutes each
@@ -40,12 +43,15 @@ slow: .venv/.ready-slow ## the learning tests, minutes each
 soak: .venv/.ready-test ## kill training twenty times a learner, at random moments, and compare the end
 	SADAPT_KILLS=20 $(BIN)/pytest tests/runs/test_kill.py -n $(WORKERS)
 
+same: .venv/.ready-test ## train a little here and at revision REV, and compare the runs to the byte
+	$(BIN)/python tools/same.py $(REV)
+
 bench: .venv/.ready-bench ## measure speed on one core, beside Stable-Baselines3
 	$(BIN)/sadapt bench
 
 clean: ## remove caches, builds and the demo's output (keeps runs/ and .venv)
 	rm -rf demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## clean, and remove .venv too
 	rm -rf .venv
@@ -60,19 +66,19 @@ distclean: clean ## clean, and remove .venv too
 	@touch $@
 
 .venv/.ready: pyproject.toml | .venv/.python
-	@$(PIP) install --no-compile --editable .
+	@$(PIP) install --editable .
 	@touch $@
 
 .venv/.ready-test: pyproject.toml | .venv/.python
-	@$(PIP) install --no-compile --editable ".[test]"
+	@$(PIP) install --editable ".[test]"
 	@touch $@ .venv/.ready
 
 .venv/.ready-slow: .venv/.ready-test
 	@echo "adding Stable-Baselines3, MiniGrid, Ray and submitit to .venv"
-	@$(PIP) install --no-compile --editable ".[test,recipes,ray,slurm]"
+	@$(PIP) install --editable ".[test,recipes,ray,slurm]"
 	@touch $@
 
 .venv/.ready-bench: .venv/.ready
 	@echo "adding Stable-Baselines3 to .venv"
-	@$(PIP) install --no-compile --editable ".[bench]"
+	@$(PIP) install --editable ".[bench]"
 	@touch $@

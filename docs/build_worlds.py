@@ -12,11 +12,13 @@ import jax
 import numpy as np
 from PIL import Image
 
+from sadapt import probe
 from sadapt.envs import make, names
-from sadapt.envs.atari import atari_freeway
+from sadapt.envs.atari import freeway
 from sadapt.envs.base import Env, Facts
-from sadapt.gym.registration import WORLDS
-from sadapt.motivation.probe import Report, probe
+from sadapt.envs.registry import make_any
+from sadapt.motivation.probe import Report
+from sadapt.registry import find
 
 HERE = Path(__file__).parent / "worlds"
 SOURCES = {
@@ -93,7 +95,7 @@ def picture(env: Env, steps: int = 30) -> np.ndarray:
 
 def screen() -> np.ndarray:
     """Atari's first screen after some steps up."""
-    worlds = atari_freeway().open(1)
+    worlds = freeway().open(1)
     worlds.restart(jax.random.key(0), np.ones(1, bool))
     for _ in range(20):
         worlds.step(jax.random.key(0), np.ones(1, np.int64))
@@ -110,7 +112,6 @@ def rules_of(name: str) -> str:
 
 def page(env: Facts, numbers: str) -> str:
     """One page."""
-    ids = {row.name: row.id for row in WORLDS}
     seen = ", ".join(env.channels[index] for index in env.marginal_channels)
     return TEMPLATE.format(
         name=env.name,
@@ -124,7 +125,9 @@ def page(env: Facts, numbers: str) -> str:
         horizon=env.horizon,
         on_death=ENDS[env.on_death],
         seen=seen if env.eye is None else f"{seen}, averaged to {env.eye.shape[0]} x {env.eye.shape[1]}",
-        gym=f'`gym.make("{ids[env.name]}")`' if env.name in ids else "as in ale-py",
+        gym=f'`gym.make("{find("env", env.name).hints["gymnasium_id"]}")`'
+        if "gymnasium_id" in find("env", env.name).hints
+        else "as in ale-py",
         source=SOURCES[env.name.split("-")[0]],
         numbers=numbers,
     )
@@ -132,7 +135,7 @@ def page(env: Facts, numbers: str) -> str:
 
 def contents() -> str:
     """The list of all pages."""
-    facts: list[Facts] = [*(make(name) for name in names()), atari_freeway()]
+    facts: list[Facts] = [make_any(name) for name in names()]
     lines = ["# Worlds", "", "| world | | horizon |", "|---|---|---|"]
     lines += [f"| [`{env.name}`]({env.name}.md) | {env.about} | {env.horizon} |" for env in facts]
     return "\n".join(
@@ -145,7 +148,7 @@ def main() -> None:
     wanted = sys.argv[1:] or [*names(), "atari-freeway"]
     for name in wanted:
         if name == "atari-freeway":
-            env, image = atari_freeway(), screen()
+            env, image = freeway(), screen()
             numbers = (
                 "`sadapt probe` needs a world written in JAX; a random agent's entropy is measured before training."
             )

@@ -16,7 +16,7 @@ from sadapt.envs import make
 from sadapt.motivation.bandits import ucb
 from sadapt.motivation.baseline import random_entropy
 from sadapt.motivation.marginals import bernoulli
-from sadapt.motivation.objectives import ARMS, OBJECTIVES, feedback, reward
+from sadapt.motivation.objectives import ARMS, OBJECTIVES, feedback, payment
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     given = arguments.parse_args()
 
     env = make("maze-small")
-    marginal, bandit = bernoulli(env.seen_shape), ucb(len(ARMS))
+    marginal, bandit = bernoulli(env.input_shape), ucb(len(ARMS))
     key_baseline, key_run = jax.random.split(jax.random.key(given.seed))
     h_random = random_entropy(env, marginal, on_death="end", count=50)(key_baseline)
 
@@ -35,7 +35,7 @@ def main() -> None:
         """One episode of `env.horizon` steps on `arm`: the rewards, and the final entropy."""
         key_reset, key_steps = jax.random.split(key)
         world, obs = env.reset(key_reset)
-        theta = marginal.update(marginal.init(), env.seen(obs))
+        theta = marginal.update(marginal.init(), env.marginal_input(obs))
 
         def step(carry, key):
             world, theta = carry
@@ -43,10 +43,10 @@ def main() -> None:
             # A learner would look at the observation, marginal.features(theta), t / T and the arm.
             action = jax.random.randint(key_act, (), 0, env.num_actions)
             world, answer = env.step(key_world, world, action)
-            seen = env.seen(answer.obs)
-            surprise = -marginal.log_prob(theta, seen)
-            paid = reward(OBJECTIVES["s-adapt"], arm, surprise, answer.reward)
-            return (world, marginal.update(theta, seen)), paid
+            shown = env.marginal_input(answer.obs)
+            surprise = -marginal.log_prob(theta, shown)
+            paid = payment(OBJECTIVES["s-adapt"], arm, surprise, answer.reward)
+            return (world, marginal.update(theta, shown)), paid
 
         (_, theta), paid = jax.lax.scan(step, (world, theta), jax.random.split(key_steps, env.horizon))
         return paid, marginal.entropy(theta)

@@ -34,7 +34,7 @@ def played(path: Path) -> tuple[list[np.ndarray], list[int]]:
     """The frames of a GIF and their milliseconds."""
     with Image.open(path) as gif:
         frames, durations = [], []
-        for number in range(gif.n_frames):
+        for number in range(gif.n_frames):  # type: ignore[attr-defined]
             gif.seek(number)
             frames.append(np.asarray(gif.convert("RGB")))
             durations.append(gif.info["duration"])

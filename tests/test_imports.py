@@ -1,8 +1,10 @@
-"""The package's own architecture, read from its source: imports point only downwards."""
+"""The package's own architecture, read from its source: imports point only downwards, and nothing is too long."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,33 +15,45 @@ import sadapt
 ROOT = Path(sadapt.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
-WORLDS = {"errors", "keys", "film", "envs"}
-LEARNING = WORLDS | {"motivation", "learners"}
+BASE = {"errors", "fields", "registry", "composite", "keys", "film", "output"}
+LEARNING = BASE | {"envs", "motivation", "learners"}
 STORED = LEARNING | {"training", "runs"}
-EVERYTHING = STORED | {"tables", "gym", "report", "experiments", "benchmarks"}
+EVERYTHING = STORED | {"gym", "report", "experiments", "benchmarks"}
 
 MAY_IMPORT = {
     "errors": set(),
+    "fields": {"errors"},
+    "registry": {"errors"},
+    "composite": {"errors", "fields", "registry"},
     "keys": set(),
     "film": {"errors"},
-    "tables": {"errors"},
-    "envs": {"errors", "keys", "film"},
-    "motivation": WORLDS,
-    "gym": WORLDS | {"motivation"},
-    "learners": WORLDS | {"motivation"},
-    "training": LEARNING,
+    "output": {"errors"},
+    "envs": BASE - {"output"},
+    "motivation": BASE - {"output"} | {"envs"},
+    "gym": BASE - {"output"} | {"envs", "motivation"},
+    "learners": BASE - {"output"} | {"envs", "motivation"},
+    "training": LEARNING - {"output"},
     "runs": LEARNING | {"training"},
-    "report": STORED - {"learners", "training"} | {"tables"},
-    "experiments": STORED | {"tables", "report"},
-    "benchmarks": STORED | {"tables", "gym"},
+    "report": STORED - {"learners", "training"},
+    "experiments": STORED | {"report"},
+    "benchmarks": STORED | {"gym"},
     "api": EVERYTHING,
     "cli": EVERYTHING | {"api"},
     "__main__": {"cli"},
-    "__init__": EVERYTHING | {"api"},
+    "__init__": {"gym", "api"},
 }
 """Each part of the package and the parts below it, lowest first; a part may always import itself."""
 
 FREE_FOR_ALL = {"sadapt.__version__"}
+
+LONGEST_MODULE, LONGEST_FUNCTION = 300, 60
+LONG_MODULES = {
+    "envs/seaquest.py": "the rules of one game, which has many",
+    "envs/tiles.py": "pictures, drawn cell by cell",
+    "cli/study.py": "the parsers of all commands about many runs",
+    "report/figures.py": "the figures of the paper, each as it is drawn there",
+}
+"""Modules that may have more lines, and why."""
 
 
 def part_of(path: Path, root: Path) -> str:
@@ -96,6 +110,56 @@ def test_the_table_itself_points_downwards():
 
 def test_imports_point_only_downwards():
     assert upward_imports(ROOT) == []
+
+
+def test_the_package_itself_imports_nothing_but_the_discovery_of_gymnasium():
+    """Its calls come with JAX and are imported when one is asked for; type checkers see them all the same."""
+    code = "import sys, sadapt; print(*sorted(name for name in sys.modules if name.startswith('sadapt')))"
+    assert printed(code) == ["sadapt", "sadapt.gym", "sadapt.gym.discovery"]
+
+
+@pytest.mark.parametrize(
+    "module", ["sadapt.cli.train", "sadapt.training.presets", "sadapt.runs.config", "sadapt.experiments.plan"]
+)
+def test_what_only_reads_settings_does_not_wait_for_jax(module):
+    assert printed(f"import sys, {module}; print('jax' in sys.modules)") == ["False"]
+
+
+def printed(code: str) -> list[str]:
+    """What a process of its own prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.split()
+
+
+def functions(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every function and its number of lines, those of the functions within it counted too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            yield node.name, node.end_lineno - node.lineno + 1
+
+
+def test_modules_are_read_in_one_sitting():
+    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in MODULES}
+    too_long = {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE and name not in LONG_MODULES}
+    assert too_long == {}
+    assert LONG_MODULES.keys() <= lengths.keys()
+
+
+def test_functions_fit_on_a_screen():
+    too_long = [
+        f"{path.relative_to(ROOT)}: {name} has {lines} lines"
+        for path in MODULES
+        for name, lines in functions(ast.parse(path.read_text()))
+        if lines > LONGEST_FUNCTION
+    ]
+    assert too_long == []
+
+
+def test_closures_are_counted_whole():
+    source = "def outer():\n    def inner():\n        return 1\n\n    return inner\n\n\nasync def later(): ...\n"
+    assert sorted(functions(ast.parse(source))) == [("inner", 2), ("later", 1), ("outer", 5)]
 
 
 def test_no_module_is_called_utils():

@@ -5,16 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sadapt.motivation.probe import probe
+from sadapt.composite import all_changed
+from sadapt.envs.base import AnyEnv, Env, HostEnv
+from sadapt.envs.registry import make
+from sadapt.errors import UserError
+from sadapt.motivation import probe as probing
+from sadapt.motivation.marginals import Marginal
+from sadapt.motivation.probe import Report
+from sadapt.registry import KINDS, OWN, Own, import_modules, own_name, register
 from sadapt.report.curves import plot
-from sadapt.runs import session
-from sadapt.runs.agent import Agent, load
-from sadapt.runs.evaluation import Evaluation, evaluate
+from sadapt.runs import evaluation, session, watching
+from sadapt.runs.agent import Agent
+from sadapt.runs.agent import load as load_agent
+from sadapt.runs.evaluation import Evaluation
 from sadapt.runs.folder import RunFolder
-from sadapt.runs.session import Display, Options
-from sadapt.runs.watching import watch
-from sadapt.training.presets import chosen
-from sadapt.training.settings import Settings, changed
+from sadapt.runs.recorder import Display, Options
+from sadapt.training.parts import marginal_of
+from sadapt.training.presets import preset as preset_settings
+from sadapt.training.settings import Settings
 
 __all__ = [
     "Agent",
@@ -27,26 +35,47 @@ __all__ = [
     "load",
     "plot",
     "probe",
+    "register",
     "resume",
     "settings",
     "train",
     "watch",
 ]
+Run = str | Path | RunFolder
 
 
-def settings(env: str, *, preset: str = "fast", learner: str | None = None, **changes: Any) -> Settings:
+def _own(**given: Any) -> tuple[dict[str, str], Own]:
+    """Names of parts, and those that were handed over as objects or functions, which have a name made for them."""
+    named: dict[str, str] = {}
+    own: dict[str, Any] = {}
+    for kind, part in given.items():
+        if part is None:
+            continue
+        if isinstance(part, str):
+            named[kind] = part
+        else:
+            own[kind] = part
+            named[kind] = own_name(part)
+    return named, own
+
+
+def settings(env: str, *, preset: str = "fast", imports: str | tuple[str, ...] = (), **changes: Any) -> Settings:
     """A preset for a world, with any setting changed by its name: `settings("tetris", seed=3, learning_rate=1e-3)`."""
-    found = chosen(env, preset, learner)
-    for name, value in changes.items():
-        found = changed(found, name, value)
-    return found
+    modules = (imports,) if isinstance(imports, str) else tuple(imports)
+    import_modules(modules)
+    parts = {kind: changes.pop(kind) for kind in KINDS if kind in changes}
+    found = preset_settings(env, preset, **parts)
+    return all_changed(found, {**changes, "imports": modules} if modules else changes)
 
 
 def train(
-    env: str | Settings,
+    env: str | AnyEnv | Settings,
     *,
     preset: str = "fast",
-    learner: str | None = None,
+    marginal: Any = None,
+    bandit: Any = None,
+    network: Any = None,
+    learner: Any = None,
     out: str | Path | None = None,
     overwrite: bool = False,
     options: Options | None = None,
@@ -55,20 +84,114 @@ def train(
 ) -> RunFolder:
     """Trains one run into a folder, as `sadapt train` does; `changes` are settings by name, as in `settings`.
 
-    `display` is called with the run's progress after every chunk of steps. Ctrl-C saves the run and raises
-    `sadapt.errors.Stop`.
+    The world and the parts are names, objects (`Env`, `Marginal`, `Bandit`, `Network`, `Learner`) or functions that
+    make a part. `display` is called with the run's progress after every chunk of steps. Ctrl-C saves the run and
+    raises `sadapt.errors.Stop`.
     """
-    wanted = env if isinstance(env, Settings) else settings(env, preset=preset, learner=learner)
-    for name, value in changes.items():
-        wanted = changed(wanted, name, value)
-    return session.train(wanted, out, overwrite=overwrite, options=options, display=display)[0]
+    named, own = _own(marginal=marginal, bandit=bandit, network=network, learner=learner)
+    if isinstance(env, Settings):
+        wanted = all_changed(env, {**named, **changes})
+    else:
+        world, own_world = _own(env=env)
+        own = {**own, **own_world}
+        if isinstance(env, HostEnv):
+            changes = {"num_envs": 8, **changes}
+        wanted = settings(world["env"], preset=preset, **named, **changes)
+    return session.train(wanted, out, overwrite=overwrite, options=options, display=display, own=own)[0]
 
 
-def resume(run: str | Path | RunFolder, *, options: Options | None = None, display: Display | None = None) -> RunFolder:
-    """Goes on with a run from its last checkpoint, as `sadapt resume` does."""
-    return session.resume(str(run), options=options, display=display)
+def resume(
+    run: Run,
+    *,
+    options: Options | None = None,
+    display: Display | None = None,
+    trust: bool = False,
+    env: AnyEnv | None = None,
+    **parts: Any,
+) -> RunFolder:
+    """Goes on with a run from its last checkpoint, as `sadapt resume` does.
+
+    Objects that were handed to `train` are handed over again, by their kind. `trust` imports the modules that the run
+    names, if they have not been imported.
+    """
+    _, own = _own(env=env, **_kinds(parts))
+    return session.resume(str(run), options=options, display=display, own=own, trust=trust)
 
 
-def export(run: str | Path | RunFolder | Agent, path: str | Path) -> Path:
+def load(run: Run, *, trust: bool = False, env: AnyEnv | str | None = None, **parts: Any) -> Agent:
+    """The agent in a run's folder or in an exported file; objects and `trust` as in `resume`."""
+    from sadapt.envs.registry import make_any
+
+    own = _own(env=make_any(env) if isinstance(env, str) else env, **_kinds(parts))[1]
+    return load_agent(str(run), trust=trust, own=own)
+
+
+def _kinds(parts: dict[str, Any]) -> dict[str, Any]:
+    for kind in parts:
+        if kind not in KINDS:
+            raise UserError(f"unknown kind of part {kind!r}: choose one of: {', '.join(KINDS)}")
+    return parts
+
+
+def evaluate(
+    run: Run | Agent,
+    *,
+    episodes: int = 100,
+    arm: str | None = None,
+    seed: int = 0,
+    epsilon: float = 0.0,
+    env: AnyEnv | str | None = None,
+    trust: bool = False,
+    **parts: Any,
+) -> Evaluation:
+    """Plays whole episodes, greedily but for a share `epsilon` of random actions, as `sadapt eval` does.
+
+    `env` is another world of the same shapes, or the object that the agent was trained in.
+    """
+    agent = run if isinstance(run, Agent) else load(run, trust=trust, env=env, **parts)
+    return evaluation.evaluate(agent, episodes=episodes, arm=arm, seed=seed, epsilon=epsilon)
+
+
+def watch(
+    run: Run | Agent,
+    path: str | Path,
+    *,
+    compare: Run | Agent | None = None,
+    env: AnyEnv | str | None = None,
+    trust: bool = False,
+    parts: Own | None = None,
+    **options: Any,
+) -> Path:
+    """Films one episode (GIF or MP4), as `sadapt watch` does; `compare` puts a second agent's beside it."""
+    both = [
+        each if isinstance(each, Agent) else load(each, trust=trust, env=env, **(parts or {}))
+        for each in (run, compare)
+        if each is not None
+    ]
+    return watching.watch(both[0], path, compare=both[1] if len(both) > 1 else None, **options)
+
+
+def export(run: Run | Agent, path: str | Path, *, trust: bool = False, **parts: Any) -> Path:
     """Writes policy and settings into one safetensors file, as `sadapt export` does."""
-    return (run if isinstance(run, Agent) else load(str(run))).save(path)
+    return (run if isinstance(run, Agent) else load(run, trust=trust, **parts)).save(path)
+
+
+def probe(
+    env: str | Env,
+    *,
+    marginal: Any = "bernoulli",
+    layout: str | Path | None = None,
+    episodes: int = 100,
+    seed: int = 0,
+    on_death: str | None = None,
+    on_progress: probing.Progress | None = None,
+    **changes: Any,
+) -> Report:
+    """Which way a world's entropy can be pushed further, as `sadapt probe` does; `changes` are the marginal's."""
+    world = make(env, layout) if isinstance(env, str) else env
+    if not isinstance(world, Env):
+        raise UserError(f"probe plays worlds written in JAX; got {world!r}")
+    named, own = _own(marginal=marginal)
+    wanted = all_changed(Settings(world=OWN + world.name), {**named, **changes})  # type: ignore[arg-type]
+    found: Marginal = marginal_of(world, wanted.marginal, own)
+    return probing.probe(world, found, episodes=episodes, seed=seed, on_death=on_death, on_progress=on_progress)

@@ -17,14 +17,6 @@ from PIL import Image, ImageDraw, ImageFont
 from sadapt.errors import UserError
 
 PAPER, INK = (255, 255, 255), (31, 37, 51)
-AGENT_COLOURS = {
-    "s-adapt": "#009E73",
-    "s-min": "#0072B2",
-    "s-max": "#D55E00",
-    "extrinsic": "#CC79A7",
-    "random": "#7A7A7A",
-}
-"""One colour per agent, in films and figures alike; Okabe and Ito's."""
 GIF_COLOURS = 255
 """A GIF's table holds 256; the last one is left to mean "as in the frame before"."""
 GIF_SHORTEST = 20

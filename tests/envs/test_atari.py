@@ -1,4 +1,4 @@
-"""Atari Freeway: screens, seeds, what the marginal sees, and a replay that fits."""
+"""Atari: screens, seeds, what the marginal sees, a replay that fits, and games by their names."""
 
 from __future__ import annotations
 
@@ -6,24 +6,27 @@ import jax
 import numpy as np
 import pytest
 
-from sadapt.envs.atari import atari_freeway
+from sadapt.envs.atari import LONGEST, freeway, minimal_actions, rom
+from sadapt.envs.registry import make, make_any
+from sadapt.envs.table import AtariSettings
 from sadapt.errors import UserError
+from sadapt.registry import find
 from sadapt.training.presets import preset
-from sadapt.training.program import program
+from sadapt.training.program import build
 
 
 @pytest.fixture
 def worlds():
     pytest.importorskip("ale_py")
-    opened = atari_freeway().open(2)
+    opened = freeway().open(2)
     yield opened
     opened.close()
 
 
-def play(worlds, seed):
+def play(worlds, seed, actions=3):
     rng = np.random.default_rng(0)
     first = worlds.restart(jax.random.key(seed), np.ones(2, bool))
-    return np.stack([first, *(worlds.step(jax.random.key(0), rng.integers(0, 3, 2)).obs for _ in range(20))])
+    return np.stack([first, *(worlds.step(jax.random.key(0), rng.integers(0, actions, 2)).obs for _ in range(20))])
 
 
 def test_same_seed_same_screens(worlds):
@@ -50,23 +53,65 @@ def test_going_up_pays(worlds):
 
 @pytest.mark.parametrize("size", [7, 21, 84])
 def test_the_marginal_sees_the_mean_of_blocks(size):
-    env = atari_freeway(frame_size=size)
+    env = freeway(settings=AtariSettings(frame_size=size))
     screen = np.random.default_rng(0).integers(0, 256, (84, 84, 1), np.uint8)
     block = 84 // size
     expected = [
         [screen[r * block : (r + 1) * block, c * block : (c + 1) * block].mean() / 255 for c in range(size)]
         for r in range(size)
     ]
-    np.testing.assert_allclose(env.seen(screen)[..., 0], expected, rtol=1e-5)
+    assert env.input_shape == (size, size, 1)
+    np.testing.assert_allclose(env.marginal_input(screen)[..., 0], expected, rtol=1e-5)
 
 
 def test_a_size_that_does_not_divide_the_screen():
     with pytest.raises(UserError, match=r"--frame-size must divide 84 .*; got 20"):
-        atari_freeway(frame_size=20)
+        freeway(settings=AtariSettings(frame_size=20))
 
 
 def test_a_million_frames_fit_into_eight_gigabytes():
-    settings = preset("atari-freeway", "paper")
-    memory = program(atari_freeway(), settings).memory
-    assert memory.steps == 1_000_000
-    assert memory.bytes <= 8e9
+    need = build(preset("atari-freeway", "paper")).learner.need
+    assert "1,000,000 steps" in need.what
+    assert need.bytes <= 8e9
+
+
+def test_what_the_catalogue_tells_of_freeway_is_so():
+    env, hints = make_any("atari-freeway"), find("env", "atari-freeway").hints
+    assert (env.name, env.actions, env.channels) == ("atari-freeway", hints["actions"], hints["channels"])
+    assert (env.horizon, env.obs_shape[:2], env.about) == (hints["horizon"], hints["size"], hints["about"])
+    with pytest.raises(UserError, match="'atari-freeway' is not written in JAX"):
+        make("atari-freeway")
+
+
+def test_any_game_by_its_name():
+    pytest.importorskip("ale_py")
+    env = make_any("atari:pong", AtariSettings(frame_size=7))
+    assert (env.name, env.horizon, env.stack) == ("atari:pong", LONGEST, 4)
+    assert env.actions == ("noop", "fire", "right", "left", "rightfire", "leftfire")
+    assert (env.policy_shape, env.input_shape) == ((84, 84, 4), (7, 7, 1))
+    opened = env.open(2)
+    try:
+        screens = play(opened, 1, env.num_actions)
+        assert screens.shape == (21, 2, 84, 84, 1)
+        assert screens[0].std() > 0
+        assert not np.array_equal(screens[0], screens[-1])
+    finally:
+        opened.close()
+
+
+@pytest.mark.parametrize("given", ["montezuma_revenge", "MontezumaRevenge", "montezuma-revenge"])
+def test_a_game_in_every_spelling(given):
+    pytest.importorskip("ale_py")
+    assert rom(given) == "montezuma_revenge"
+
+
+def test_freeways_actions_are_the_games_own():
+    pytest.importorskip("ale_py")
+    assert minimal_actions("freeway") == ("noop", "up", "down")
+    assert find("env", "atari-freeway").hints["actions"] == ("stay", "up", "down")
+
+
+def test_an_unknown_game_is_answered_with_the_nearest_name():
+    pytest.importorskip("ale_py")
+    with pytest.raises(UserError, match="'pongg': did you mean 'pong'"):
+        make_any("atari:pongg")

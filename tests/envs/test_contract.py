@@ -11,11 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sadapt.envs import make, names
+from sadapt.envs import make
 from sadapt.envs.base import Env, Step
 from sadapt.envs.contract import check
+from sadapt.envs.table import compiled
 
-WORLDS = sorted(names())
+WORLDS = sorted(compiled())
 world = functools.cache(make)
 """One Env a name, so that what is compiled for one test serves the next."""
 

@@ -137,6 +137,13 @@ def test_a_users_map_takes_the_place_of_the_packaged_one(tmp_path):
     assert (env.name, env.obs_shape, env.horizon) == ("butterflies-small", (2, 5, 3), 100)
 
 
+def test_a_map_may_be_given_as_its_text():
+    env = make("butterflies-small", layout="A.b..\n#....\n")
+    assert (env.name, env.obs_shape, env.horizon) == ("butterflies-small", (2, 5, 3), 100)
+    with pytest.raises(UserError, match=r"line 2, column 1: .*'x'"):
+        make("maze-small", layout="A.G\nx..\n")
+
+
 def test_a_map_of_the_wrong_kind_is_an_error(tmp_path):
     file = tmp_path / "mine.txt"
     file.write_text("A.G\n")

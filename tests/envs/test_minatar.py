@@ -17,7 +17,8 @@ from minatar import Environment
 from scipy.stats import chi2_contingency
 
 from sadapt.envs import asterix, breakout, freeway, make, minatar, seaquest, space_invaders
-from sadapt.envs.minatar import GAMES, ArcadeState
+from sadapt.envs.minatar import RULES, ArcadeState
+from sadapt.envs.table import MINATAR
 
 FULL_ACTIONS = ("no-op", "left", "up", "right", "down", "fire")
 env = functools.cache(make)
@@ -336,7 +337,7 @@ def from_the_start(name: str, times: int) -> list[Play]:
 def from_situations(name: str, times: int) -> list[Play]:
     """Short play from `times * WORLDS` situations."""
     rng = np.random.default_rng(0)
-    like = jax.eval_shape(GAMES[name].module.reset, jax.random.key(0))
+    like = jax.eval_shape(RULES[title(name)].reset, jax.random.key(0))
     plays = []
     for key in jax.random.split(jax.random.key(0), times):
         games = [typed(CASES[name].situation(rng), like) for _ in range(WORLDS)]
@@ -348,6 +349,11 @@ def from_situations(name: str, times: int) -> list[Play]:
 def typed(state: Any, like: Any) -> Any:
     """A state of numpy's numbers in the types of the game's own states."""
     return jax.tree.map(lambda leaf, kind: np.asarray(leaf).astype(kind.dtype), state, like)
+
+
+def title(name: str) -> str:
+    """A game without its family's name, as the tables of rules and facts have it."""
+    return name.removeprefix("minatar-")
 
 
 def unstacked(play: Play) -> list[Play]:
@@ -368,7 +374,7 @@ def oracle(name: str, attributes: dict[str, Any]) -> Any:
 def first_difference(name: str, play: Play) -> tuple[int, str | None]:
     """Steps until the game ended, and what was different in the last of them, if anything was."""
     case = CASES[name]
-    full = [FULL_ACTIONS.index(action) for action in GAMES[name].actions]
+    full = [FULL_ACTIONS.index(action) for action in MINATAR[title(name)].actions]
     game = oracle(name, case.attributes(at(0, play.before)))
     for t, action in enumerate(play.actions):
         game.random = Draws(case.draws(at(t, play.before), at(t, play.chance)))
@@ -392,7 +398,7 @@ def at(t: int, tree: Any) -> Any:
 
 @pytest.mark.parametrize("name", CASES)
 def test_actions_and_the_number_of_channels_are_the_packages(name):
-    game, facts = oracle(name, {}), GAMES[name]
+    game, facts = oracle(name, {}), MINATAR[title(name)]
     assert [FULL_ACTIONS[action] for action in game.minimal_action_set()] == list(facts.actions)
     assert game.state_shape() == [10, 10, len(facts.channels)]
     assert env(name).obs_shape == (10, 10, len(facts.channels))
@@ -452,9 +458,9 @@ def compiled(name: str) -> Callable[..., Any]:
 
 def one_step(name: str, state: Any, action: str, seed: int = 0) -> SimpleNamespace:
     """The game, reward and end after a step in which both agree; the action is the one before, so nothing sticks."""
-    like = jax.eval_shape(GAMES[name].module.reset, jax.random.key(0))
+    like = jax.eval_shape(RULES[title(name)].reset, jax.random.key(0))
     game, key = typed(state, like), jax.random.key(seed)
-    done = np.int32(GAMES[name].actions.index(action))
+    done = np.int32(MINATAR[title(name)].actions.index(action))
     after, step = compiled(name)(key, ArcadeState(game, done), done)
     chance = CASES[name].draw(jax.random.split(key)[1])
     play = Play(game, chance, done, step.obs, step.reward, step.terminated)

@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import oracle
 import pytest
-from oracle import BAR, CORNER, DOWN, LEFT, RIGHT, STAY, UP
 
 from sadapt.envs import layout, make
 from sadapt.envs.base import Env
@@ -23,6 +21,8 @@ from sadapt.envs.butterflies import butterflies
 from sadapt.envs.butterflies import draw as draw_directions
 from sadapt.envs.maze import maze
 from sadapt.envs.tetris import draw as draw_piece
+from tests.envs import oracle
+from tests.envs.oracle import BAR, CORNER, DOWN, LEFT, RIGHT, STAY, UP
 
 MAZES = ["maze-small", "maze-large"]
 DENSITIES = ["very-high", "high", "medium", "low", "very-low"]
@@ -92,7 +92,7 @@ def play_oracle(rules: Rules, choose: Choose, reset_draws: list, step_draws: lis
             world = rules.reset(reset_draw)
             following = rules.observe(world)
         for entries, value in zip(record.played, (obs, *outcome, following), strict=True):
-            entries.append(value)
+            entries.append(value)  # type: ignore[attr-defined]
     return record
 
 
@@ -156,7 +156,7 @@ def step_by_step(env: Env) -> Play:
             counters = {name: value.item() for name, value in step.counters.items()}
             answer = channels(step.obs), step.reward.item(), step.terminated.item(), counters, channels(following)
             for entries, value in zip(record.played, answer, strict=True):
-                entries.append(value)
+                entries.append(value)  # type: ignore[attr-defined]
         return record
 
     return play

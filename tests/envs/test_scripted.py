@@ -226,7 +226,7 @@ def played(name: str, policy_names: list[str], episodes: int) -> list[tuple[np.n
             key_act, key_step, key_reset, key_shock = jax.random.split(key, 4)
             action = jax.lax.switch(which, policies, key_act, world, ones / count)
             world, step = env.step(key_step, world, action)
-            seen, ends = env.seen(step.obs).astype(jnp.float32), step.terminated
+            seen, ends = env.marginal_input(step.obs).astype(jnp.float32), step.terminated
             if env.on_death == "shock":
                 coins = jax.random.bernoulli(key_shock, 0.5, seen.shape).astype(jnp.float32)
                 fresh, _ = env.reset(key_reset)
@@ -236,7 +236,13 @@ def played(name: str, policy_names: list[str], episodes: int) -> list[tuple[np.n
             return (world, ones + going * seen, count + going, ended | ends, total + going * step.reward), action
 
         world, obs = env.reset(key)
-        first = (world, env.seen(obs).astype(jnp.float32), jnp.float32(1), jnp.zeros((), bool), jnp.float32(0))
+        first = (
+            world,
+            env.marginal_input(obs).astype(jnp.float32),
+            jnp.float32(1),
+            jnp.zeros((), bool),
+            jnp.float32(0),
+        )
         (_, ones, count, _, total), actions = jax.lax.scan(advance, first, jax.random.split(key, env.horizon))
         return ones / count, total, actions
 
@@ -298,7 +304,7 @@ def test_plain_agrees_with_compiled_and_vmapped(name):
     env = make(name)
     keys = jax.random.split(jax.random.key(11), 3)
     world, obs = env.reset(jax.random.key(2))
-    theta = env.seen(obs).astype(jnp.float32)
+    theta = env.marginal_input(obs).astype(jnp.float32)
     for policy_name, policy in env.scripted.items():
         plain = [policy(key, world, theta) for key in keys]
         assert {(action.dtype, action.shape) for action in plain} == {(jnp.dtype("int32"), ())}

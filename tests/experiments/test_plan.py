@@ -53,8 +53,8 @@ def test_folders_are_called_after_what_differs_from_the_preset(file):
         "fast/maze-small/s-adapt-pqn-gamma=0.5-s7",
         "fast/maze-small/s-adapt-pqn-marginal=gaussian-gamma=0.5-s7",
     ]
-    assert last[1].settings.motivation.marginal == "gaussian"
-    assert last[1].settings.learner.gamma == 0.5
+    assert last[1].settings.marginal.name == "gaussian"
+    assert last[1].settings.learner.settings.gamma == 0.5
 
 
 def test_presets_are_groups_of_their_own(file):
@@ -76,7 +76,7 @@ def test_runs_that_two_experiments_share_are_planned_once(file):
         ('[[fast]]\nenv = "maze-small"\nseed = ["one"]\n', 3, "a whole number"),
         ('[[fast]]\nenv = "maze-small"\nobjective = "s-mid"\n', 3, "s-min"),
         ('[[fast]]\nenv = "maze-small"\nseed = []\n', 3, "empty"),
-        ('[[fast]]\nenv = "maze-small"\nlearner = "ppo"\n', 3, "learner"),
+        ('[[fast]]\nenv = "maze-small"\nlearner = "ppx"\n', 3, "learner"),
         ("[[fast]]\nenv = 3\n", 2, "name of a world"),
         ('[[fast]]\nenv = "maze-small"\nmarginal = "bernouli"\n', 3, "bernoulli"),
         ('[[fast]]\nobjective = "s-min"\n', 1, "names no world"),

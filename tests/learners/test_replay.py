@@ -31,9 +31,9 @@ def live(env, marginal, memory, *, num_envs, steps, on_death, seed):
         worlds, answers = jax.vmap(env.step)(jax.random.split(keys[1], num_envs), now.world, action)
         answers = answers._replace(reward=jnp.full(num_envs, number, jnp.float32))
         answer = Answer(worlds, answers, fresh(keys[2]))
-        after, seen = jax.vmap(rules.absorb)(jax.random.split(keys[3], num_envs), now, answer)
-        bandit, begun, _ = rules.settle(keys[0], bandit, jnp.float32(1), after, seen.closed, answer.fresh)
-        return memory.observe(state, action, seen, begun), bandit, begun, after, seen, action
+        after, transition = jax.vmap(rules.absorb)(jax.random.split(keys[3], num_envs), now, answer)
+        bandit, begun, _ = rules.settle(keys[0], bandit, jnp.float32(1), after, transition.closed, answer.fresh)
+        return memory.observe(state, action, transition, begun), bandit, begun, after, transition, action
 
     key_start, key_arms, key_play = jax.random.split(jax.random.key(seed), 3)
     bandit, arms = rules.choose(key_arms, ucb().init(), jnp.ones(num_envs, bool))
@@ -42,19 +42,19 @@ def live(env, marginal, memory, *, num_envs, steps, on_death, seed):
     look = jax.jit(jax.vmap(rules.look))
     diary = [[] for _ in range(num_envs)]
 
-    def note(world, augmented, action, seen, number):
+    def note(world, augmented, action, transition, number):
         entry = {name: getattr(augmented, name)[world] for name in ("obs", "theta", "time", "arm")}
-        diary[world].append(entry | {"action": action, "seen": seen, "number": number})
+        diary[world].append(entry | {"action": action, "transition": transition, "number": number})
 
     for number, key in enumerate(jax.random.split(key_play, steps)):
         before = look(now)
-        state, bandit, now, after, seen, action = step(key, state, bandit, now, jnp.float32(number))
+        state, bandit, now, after, transition, action = step(key, state, bandit, now, jnp.float32(number))
         closing = look(after)
-        closing, before, seen, action = jax.device_get((closing, before, seen, action))
+        closing, before, transition, action = jax.device_get((closing, before, transition, action))
         for world in range(num_envs):
-            record = {n: getattr(seen, n)[world] for n in ("surprise", "terminal", "t")}
+            record = {n: getattr(transition, n)[world] for n in ("surprise", "terminal", "t")}
             note(world, before, int(action[world]), record, number)
-            if bool(seen.closed[world]):
+            if bool(transition.closed[world]):
                 note(world, closing, None, None, None)
     final = jax.device_get(look(now))
     for world in range(num_envs):
@@ -79,7 +79,7 @@ def recall_all(memory, state, world, indices):
 )
 def test_theta_rebuilt_is_theta_lived_to_the_bit(num_envs, interval, death, on_death, steps, seed):
     env = noise_world(death=death)
-    marginal = bernoulli(env.seen_shape)
+    marginal = bernoulli(env.input_shape)
     memory = replay(env, marginal, capacity=48 * num_envs, num_envs=num_envs, horizon=env.horizon, interval=interval)
     state, diary = live(env, marginal, memory, num_envs=num_envs, steps=steps, on_death=on_death, seed=seed)
     length = state.t.shape[0] // num_envs
@@ -96,7 +96,7 @@ def test_theta_rebuilt_is_theta_lived_to_the_bit(num_envs, interval, death, on_d
 @pytest.mark.slow
 def test_gaussian_theta_rebuilt_within_float_tolerance():
     env = noise_world(death=0.1, binary=False)
-    marginal = gaussian(env.seen_shape)
+    marginal = gaussian(env.input_shape)
     memory = replay(env, marginal, capacity=64, horizon=env.horizon, interval=8)
     state, diary = live(env, marginal, memory, num_envs=1, steps=150, on_death="end", seed=3)
     head = int(state.head[0])
@@ -110,7 +110,7 @@ def test_gaussian_theta_rebuilt_within_float_tolerance():
 @pytest.mark.parametrize(("num_envs", "death", "stack"), [(1, 0.3, 1), (2, 0.1, 3)])
 def test_samples_are_whole_transitions_and_cover_all_steps(num_envs, death, stack):
     env = dataclasses.replace(noise_world(death=death), stack=stack)
-    marginal = bernoulli(env.seen_shape)
+    marginal = bernoulli(env.input_shape)
     memory = replay(env, marginal, capacity=64 * num_envs, num_envs=num_envs, horizon=env.horizon, interval=4)
     state, diary = live(env, marginal, memory, num_envs=num_envs, steps=150, on_death="end", seed=5)
     batch = jax.device_get(jax.jit(memory.sample, static_argnums=2)(jax.random.key(0), state, 4000))
@@ -130,8 +130,8 @@ def test_samples_are_whole_transitions_and_cover_all_steps(num_envs, death, stac
         np.testing.assert_array_equal(batch.after.theta[k], following["theta"])
         assert float(batch.after.time[k]) == float(following["time"])
         assert int(batch.action[k]) == here["action"]
-        assert bool(batch.terminal[k]) == bool(here["seen"]["terminal"])
-        assert float(batch.surprise[k]) == float(here["seen"]["surprise"])
+        assert bool(batch.terminal[k]) == bool(here["transition"]["terminal"])
+        assert float(batch.surprise[k]) == float(here["transition"]["surprise"])
     length = 64
     for world in range(num_envs):
         head = int(state.head[world])
@@ -143,7 +143,7 @@ def test_samples_are_whole_transitions_and_cover_all_steps(num_envs, death, stac
 @pytest.mark.slow
 def test_sampling_is_uniform_over_steps():
     env = noise_world(death=0.0)
-    marginal = bernoulli(env.seen_shape)
+    marginal = bernoulli(env.input_shape)
     memory = replay(env, marginal, capacity=64, horizon=env.horizon, interval=4)
     state, _ = live(env, marginal, memory, num_envs=1, steps=40, on_death="end", seed=1)
     batch = jax.jit(memory.sample, static_argnums=2)(jax.random.key(1), state, 40_000)
@@ -154,17 +154,17 @@ def test_sampling_is_uniform_over_steps():
 
 def test_planned_bytes_are_allocated_bytes():
     env = noise_world(death=0.0)
-    marginal = bernoulli(env.seen_shape)
+    marginal = bernoulli(env.input_shape)
     memory = replay(env, marginal, capacity=1000, num_envs=2, horizon=env.horizon)
     rules = episodes(env, marginal, ucb(), on_death="end")
     fresh = Fresh(*jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 2)))
     state = memory.init(jax.vmap(rules.begin)(fresh, jnp.zeros(2, jnp.int32)))
     allocated = sum(x.nbytes for x in jax.tree.leaves(state._replace(head=())))
-    assert memory.bytes == allocated
+    assert memory.need.bytes == allocated
     assert np.all(np.asarray(state.kind) == FINAL)
 
 
 def test_too_small_a_replay_is_refused():
     env = noise_world(death=0.0)
     with pytest.raises(UserError, match="--buffer-size"):
-        replay(env, bernoulli(env.seen_shape), capacity=10, num_envs=4, horizon=7)
+        replay(env, bernoulli(env.input_shape), capacity=10, num_envs=4, horizon=7)

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from worlds import coins, counter, line
 
 from sadapt.errors import UserError
-from sadapt.motivation.baseline import play, play_constants, random_entropy, random_policy
+from sadapt.motivation.baseline import play, play_constants, random_entropy, random_measures, random_policy
 from sadapt.motivation.marginals import bernoulli, gaussian
 from sadapt.motivation.objectives import usable_baseline
+from tests.motivation.worlds import coins, counter, line
 
 
 def h(p):
@@ -36,15 +36,28 @@ def always(action):
 def test_h_random_where_all_episodes_are_the_same():
     """0, 1, 2, 3 whatever one does: variance 15 / 12, H = ln(2 pi e 15 / 12) / 2."""
     env = counter(horizon=5)
-    found = random_entropy(env, gaussian(env.seen_shape), on_death="end", horizon=3, count=4)(jax.random.key(0))
+    found = random_entropy(env, gaussian(env.input_shape), on_death="end", horizon=3, count=4)(jax.random.key(0))
     assert isinstance(found, float)
     assert found == pytest.approx(0.5 * math.log(2 * math.pi * math.e * 15 / 12), rel=1e-5)
+
+
+def test_the_random_agents_means_of_every_measure():
+    """0, 1, 2, 3 at a reward of 1 a step; surprise as of theta = (0, floor), (0.5, 0.25), (1, 2/3)."""
+    env = counter(horizon=3)
+    found = random_measures(env, gaussian(env.input_shape), on_death="end", count=4)(jax.random.key(0))
+    assert list(found) == sorted(["return", "length", "deaths", "surprise", "entropy", "feedback"])
+    assert (found["return"], found["length"], found["deaths"]) == (3, 3, 0)
+    assert found["entropy"] == pytest.approx(0.5 * math.log(2 * math.pi * math.e * 15 / 12), rel=1e-5)
+    theta = ((1, 0.01), (1.5**2, 0.25), (2**2, 2 / 3))
+    surprise = [far / (2 * variance) + 0.5 * math.log(2 * math.pi * variance) for far, variance in theta]
+    assert found["surprise"] == pytest.approx(sum(surprise) / 3, rel=1e-5)
+    assert math.isnan(found["feedback"])
 
 
 def test_h_random_of_coins_is_that_of_an_independent_simulation():
     number, horizon, heads = 4, 12, 0.3
     env = coins(number, horizon=horizon, heads=heads)
-    estimate = random_entropy(env, bernoulli(env.seen_shape), on_death="end", count=2000)
+    estimate = random_entropy(env, bernoulli(env.input_shape), on_death="end", count=2000)
     found = estimate(jax.random.key(0))
     random = np.random.default_rng(0)
     tossing = random.random((4000, horizon, 1)) < 0.5
@@ -61,7 +74,7 @@ def test_h_random_of_coins_is_that_of_an_independent_simulation():
 def test_h_random_of_zero_is_refused():
     """Nothing moves and 2 pi e std_floor^2 = 1, so H = ln(1) / 2 = 0."""
     env = counter(step_size=0.0)
-    marginal = gaussian(env.seen_shape, std_floor=1 / math.sqrt(2 * math.pi * math.e))
+    marginal = gaussian(env.input_shape, std_floor=1 / math.sqrt(2 * math.pi * math.e))
     with pytest.raises(UserError, match=r"'counter' is .*undefined"):
         random_entropy(env, marginal, on_death="end", count=2)(jax.random.key(0))
 
@@ -91,36 +104,37 @@ def test_random_policy_is_uniform():
 def test_played_episode_by_hand():
     """Right, right, right and dead: cells 0, 1, 2, 3, reward 1.5, then nothing more up to the horizon."""
     env = line(cells=4, horizon=6)
-    played = play(env, bernoulli(env.seen_shape), always(1), on_death="end")(keys(2))
-    summary = played.summary
+    played = play(env, bernoulli(env.input_shape), always(1), on_death="end")(keys(2))
+    told = played.summary.measures
     for found, expected in (
-        (summary.closed, True),
-        (summary.length, 3),
-        (summary.deaths, 1),
-        (summary.reward, 1.5),
-        (summary.counters["moves"], 3),
+        (played.summary.closed, True),
+        (told["length"], 3),
+        (told["deaths"], 1),
+        (told["return"], 1.5),
+        (told["moves"], 3),
     ):
         np.testing.assert_array_equal(found, [expected] * 2)
-    np.testing.assert_allclose(summary.entropy, 4 * h(1 / 4), rtol=1e-5)
+    np.testing.assert_allclose(told["entropy"], 4 * h(1 / 4), rtol=1e-5)
     curve = [4 * h(0), 2 * h(1 / 2) + 2 * h(0), 3 * h(1 / 3) + h(0), *[4 * h(1 / 4)] * 4]
     np.testing.assert_allclose(played.entropy_curve, [curve] * 2, rtol=1e-3)
     # surprise: two certainties turned; ln 2 twice and one turned; ln 3/2 three times and one turned
     certain, sure = -math.log(1e-4), -math.log(1 - 1e-4)
     total = (2 * certain + 2 * sure) + (2 * math.log(2) + certain + sure) + (3 * math.log(1.5) + certain)
-    np.testing.assert_allclose(summary.surprise, total / 3, rtol=1e-4)
+    np.testing.assert_allclose(told["surprise"], total / 3, rtol=1e-4)
 
 
 @pytest.mark.parametrize("treatment", ["soft", "shock"])
 def test_survived_deaths_are_counted_to_the_horizon(treatment):
     """Dead at steps 3, 6 and 9 of 10, one move into the fourth life."""
     env = line(cells=4, horizon=10)
-    summary = play(env, bernoulli(env.seen_shape), always(1), on_death=treatment)(keys(3)).summary
+    summary = play(env, bernoulli(env.input_shape), always(1), on_death=treatment)(keys(3)).summary
+    told = summary.measures
     for found, expected in (
         (summary.closed, True),
-        (summary.length, 10),
-        (summary.deaths, 3),
-        (summary.reward, 5.0),
-        (summary.counters["moves"], 10),
+        (told["length"], 10),
+        (told["deaths"], 3),
+        (told["return"], 5.0),
+        (told["moves"], 10),
     ):
         np.testing.assert_array_equal(found, [expected] * 3)
 
@@ -129,17 +143,17 @@ def test_policies_see_the_world_and_theta():
     """Go right until half of what was seen is not the first cell; then stay: cells 0, 1, 1, 1."""
     env = line(cells=5, horizon=3)
     policy = lambda key, world, theta: ((theta[0, 0] > 0.75) & (world.cell < 3)).astype(jnp.int32)  # noqa: E731
-    played = play(env, bernoulli(env.seen_shape), policy, on_death="end")(keys(1))
-    np.testing.assert_allclose(played.summary.entropy, [2 * h(1 / 4) + 3 * h(0)], rtol=1e-4)
+    played = play(env, bernoulli(env.input_shape), policy, on_death="end")(keys(1))
+    np.testing.assert_allclose(played.summary.measures["entropy"], [2 * h(1 / 4) + 3 * h(0)], rtol=1e-4)
 
 
 def test_constants_play_every_action_on_every_key():
     env = line(cells=4, horizon=6)
-    marginal = bernoulli(env.seen_shape)
+    marginal = bernoulli(env.input_shape)
     both = play_constants(env, marginal, on_death="soft")(keys(3))
-    assert both.summary.entropy.shape == (2, 3)
+    assert both.summary.measures["entropy"].shape == (2, 3)
     assert both.entropy_curve.shape == (2, 3, 7)
-    np.testing.assert_array_equal(both.summary.deaths, [[0] * 3, [2] * 3])
+    np.testing.assert_array_equal(both.summary.measures["deaths"], [[0] * 3, [2] * 3])
     # staying sees one cell; going right sees 0 1 2 | 0 1 2 | 0
-    np.testing.assert_allclose(both.summary.entropy[0], 4 * h(0), rtol=1e-3)
-    np.testing.assert_allclose(both.summary.entropy[1], h(3 / 7) + 2 * h(2 / 7) + h(0), rtol=1e-4)
+    np.testing.assert_allclose(both.summary.measures["entropy"][0], 4 * h(0), rtol=1e-3)
+    np.testing.assert_allclose(both.summary.measures["entropy"][1], h(3 / 7) + 2 * h(2 / 7) + h(0), rtol=1e-4)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sadapt.errors import UserError
-from sadapt.motivation.objectives import ARMS, MAXIMISE, MINIMISE, OBJECTIVES, feedback, objective, reward
+from sadapt.motivation.objectives import ARMS, MAXIMISE, MINIMISE, OBJECTIVES, feedback, objective, payment
 
 
 def test_alpha_zero_maximises_and_one_minimises():
@@ -60,14 +60,14 @@ def test_there_are_five_and_no_others():
 def test_reward_under_either_arm(name, expected, xp):
     """(-1)^alpha times a surprise of 3, whoever picked alpha; the task's reward for the others."""
     arm, surprise = xp.asarray([0, 1], xp.int32), xp.asarray([3.0, 3.0], xp.float32)
-    paid = reward(objective(name), arm, surprise, xp.asarray([7.0, 8.0], xp.float32), xp)
+    paid = payment(objective(name), arm, surprise, xp.asarray([7.0, 8.0], xp.float32), xp)
     np.testing.assert_array_equal(paid, expected)
 
 
 @pytest.mark.parametrize("name", ["s-min", "s-max"])
 def test_single_objective_agents_are_paid_by_their_own_arm(name):
     row = objective(name)
-    paid = jax.jit(lambda surprise: reward(row, jnp.int32(row.arm), surprise, jnp.float32(9)))(jnp.float32(2))
+    paid = jax.jit(lambda surprise: payment(row, jnp.int32(row.arm), surprise, jnp.float32(9)))(jnp.float32(2))
     assert float(paid) == {"s-min": -2, "s-max": 2}[name]
 
 

@@ -7,10 +7,21 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from worlds import coins, counter, ladder, line
 
+import sadapt
 from sadapt.errors import UserError
+from sadapt.motivation.building import build_marginal
+from sadapt.motivation.marginals import InputSpec
 from sadapt.motivation.probe import probe
+from sadapt.registry import Choice, find
+from tests.motivation.worlds import coins, counter, ladder, line
+
+
+def probed(env, kind="bernoulli", pseudo_count=0.0, **options):
+    """`probe` with a marginal by its name."""
+    settings = find("marginal", kind).settings(pseudo_count=pseudo_count)
+    spec = InputSpec(env.name, env.input_shape, env.obs_dtype, env.low, env.high)
+    return probe(env, build_marginal(spec, Choice(kind, settings), {}), **options)
 
 
 def h(p):
@@ -34,13 +45,13 @@ def climb_at_random(rungs, number, seed=0):
 
 @pytest.fixture(scope="module")
 def on_the_ladder():
-    return probe(ladder(64), episodes=64)
+    return probed(ladder(64), episodes=64)
 
 
 @pytest.fixture(scope="module")
 def with_coins():
     tosser = {"tosser": lambda key, world, theta: jnp.int32(1)}
-    return probe(dataclasses.replace(coins(8, horizon=40), scripted=tosser), episodes=64)
+    return probed(dataclasses.replace(coins(8, horizon=40), scripted=tosser), episodes=64)
 
 
 def test_a_low_entropy_world_favours_s_max(on_the_ladder):
@@ -99,14 +110,14 @@ def test_the_quietest_constant_action_stands_in_for_a_missing_still(on_the_ladde
 @pytest.mark.slow
 def test_no_constants_where_the_world_has_a_still_policy():
     still = dataclasses.replace(ladder(8), scripted={"still": lambda key, world, theta: jnp.int32(1)})
-    report = probe(still, episodes=8)
+    report = probed(still, episodes=8)
     assert [row.name for row in report.rows] == ["random", "still"]
     assert report.low_policy == "still"
     assert (report.high_policy, report.feedback_high) == ("random", 0)
 
 
 def test_where_nothing_can_be_done_neither_is_favoured():
-    report = probe(counter(), episodes=4, kind="gaussian")
+    report = probed(counter(), episodes=4, kind="gaussian")
     assert report.favours == "neither"
     assert report.feedback_low == report.feedback_high == 0
 
@@ -116,7 +127,7 @@ def test_treatment_of_death_is_the_worlds_unless_given():
     """Always right: three steps to death; ended there, or alive again for ten steps and three deaths."""
     walker = {"still": lambda key, world, theta: jnp.int32(1)}
     env = dataclasses.replace(line(cells=4, horizon=10), scripted=walker, on_death="soft")
-    own, given = (probe(env, episodes=2, on_death=treatment).rows[1] for treatment in (None, "end"))
+    own, given = (probed(env, episodes=2, on_death=treatment).rows[1] for treatment in (None, "end"))
     assert (own.length, own.deaths, own.task_return) == (10, 3, 5)
     assert (given.length, given.deaths, given.task_return) == (3, 1, 1.5)
 
@@ -125,7 +136,7 @@ def test_treatment_of_death_is_the_worlds_unless_given():
 def test_pseudo_count_and_seed_are_passed_on(on_the_ladder):
     """One empty observation more: the climber's 64 rungs were each seen in one of 65."""
     told = []
-    report = probe(
+    report = probed(
         ladder(64), episodes=64, seed=1, pseudo_count=1.0, on_progress=lambda name, share: told.append((name, share))
     )
     assert report.rows[1].entropy == pytest.approx(64 * h(1 / 65), rel=1e-4)
@@ -141,10 +152,20 @@ def test_pseudo_count_and_seed_are_passed_on(on_the_ladder):
 
 def test_mistakes_are_explained():
     with pytest.raises(UserError, match=r"'counter' gives float32 values in \[0, inf\]: use --marginal gaussian"):
-        probe(counter(), kind="bernoulli")
+        probed(counter(), kind="bernoulli")
     with pytest.raises(UserError, match="at least one episode; got 0"):
-        probe(coins(), episodes=0)
+        probed(coins(), episodes=0)
     with pytest.raises(UserError, match="did you mean 'bernoulli'"):
-        probe(coins(), kind="bernouli")
+        probed(coins(), kind="bernouli")
     with pytest.raises(UserError, match="did you mean 'soft'"):
-        probe(coins(), on_death="sofft")
+        probed(coins(), on_death="sofft")
+
+
+def test_names_are_looked_up_by_the_call():
+    """`sadapt.probe` takes a marginal by its name, with its settings, and gives what `probe` does."""
+    told = sadapt.probe(ladder(8), episodes=4, marginal="gaussian", pseudo_count=1.0)
+    assert told.h_random == probed(ladder(8), "gaussian", 1.0, episodes=4).h_random
+    with pytest.raises(UserError, match="did you mean 'bernoulli'"):
+        sadapt.probe(coins(), marginal="bernouli")
+    with pytest.raises(UserError, match=r"'counter' gives float32 values in \[0, inf\]: use --marginal gaussian"):
+        sadapt.probe(counter(), marginal="bernoulli")

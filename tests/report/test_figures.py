@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 from sadapt.cli import main
+from sadapt.composite import changed
 from sadapt.errors import UserError
 from sadapt.report.figures import FIGURES, curve, draw, summary
 from sadapt.report.statistics import bootstrap, interquartile_mean
 from sadapt.report.stored import Agent, load
 from sadapt.runs import config
 from sadapt.runs.folder import write_json
-from sadapt.training.presets import chosen
-from sadapt.training.settings import changed
+from sadapt.training.presets import preset
 
 ROWS = 20
 
 
 def store(root, env, objective, seed, *, rows=ROWS, **changes):
     """A run's two files, with columns that anybody can recompute: return = seed * row, entropy = row."""
-    settings = chosen(env)
+    settings = preset(env)
     for name, value in {"objective": objective, "seed": seed, "total_timesteps": 2_000, **changes}.items():
         settings = changed(settings, name, value)
     folder = root / f"{env}-{objective}-{seed}-{len(changes)}"

@@ -8,7 +8,7 @@ import jax
 import pytest
 
 from sadapt import api
-from sadapt.runs.session import Options
+from sadapt.runs.recorder import Options
 from sadapt.training.settings import Settings
 
 QUIET = Options(tensorboard=False)

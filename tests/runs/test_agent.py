@@ -11,8 +11,12 @@ from PIL import Image
 from sadapt import api
 from sadapt.cli import main
 from sadapt.errors import UserError
+from tests.trees import same
 
 from .conftest import QUIET, small
+
+SHAPE = (10, 4, 1)
+"""Of theta in Tetris."""
 
 
 @pytest.mark.slow
@@ -22,8 +26,8 @@ def test_evaluation_of_a_random_agent_is_the_random_baseline(tmp_path):
     assert found.episodes == 70
     assert found.measures["length"].mean == 20
     assert found.measures["entropy"].mean == pytest.approx(found.h_random, rel=0.25)
-    with pytest.raises(UserError, match="no values"):
-        api.load(run.path).values(np.zeros((10, 4, 2)))
+    with pytest.raises(UserError, match="no policy"):
+        api.load(run.path).act(np.zeros((10, 4, 2)))
     with pytest.raises(UserError, match="knows no other arm"):
         api.evaluate(run.path, episodes=1, arm="s-max")
 
@@ -38,8 +42,10 @@ def test_same_seed_same_evaluation(finished):
 def test_either_arm_can_be_forced(finished):
     agent = api.load(finished.path)
     assert {api.evaluate(agent, episodes=2, arm=arm).arm for arm in ("s-max", "s-min")} == {"s-max", "s-min"}
-    obs, theta = np.zeros(agent.env.obs_shape), np.full(agent.program.marginal.feature_shape, 0.5)
-    assert not np.array_equal(agent.values(obs, theta, arm="s-max"), agent.values(obs, theta, arm="s-min"))
+    random = np.random.default_rng(0)
+    seen = [(random.integers(2, size=agent.env.obs_shape), random.random(SHAPE), random.random()) for _ in range(30)]
+    acts = [[agent.act(*each, arm=arm) for each in seen] for arm in ("s-max", "s-min")]
+    assert acts[0] != acts[1]
     with pytest.raises(UserError, match="did you mean 's-max'"):
         agent.arm("s-mx")
 
@@ -47,9 +53,9 @@ def test_either_arm_can_be_forced(finished):
 def test_an_exported_policy_is_the_same_policy(finished, tmp_path):
     file = api.export(finished.path, tmp_path / "policy.safetensors")
     here, there = api.load(finished.path), api.load(file)
-    obs, theta = np.ones(here.env.obs_shape), np.full(here.program.marginal.feature_shape, 0.25)
-    np.testing.assert_array_equal(here.values(obs, theta, 0.5), there.values(obs, theta, 0.5))
-    assert there.act(obs, theta, 0.5) == int(np.argmax(here.values(obs, theta, 0.5)))
+    same(here.params, there.params)
+    obs, theta = np.ones(here.env.obs_shape), np.full(SHAPE, 0.25)
+    assert there.act(obs, theta, 0.5) == here.act(obs, theta, 0.5)
     assert there.settings == here.settings
     assert there.preferred_arm == here.preferred_arm
     with pytest.raises(UserError, match=r"must end in \.safetensors"):
@@ -67,7 +73,7 @@ def test_a_film_shows_a_whole_episode_and_two_side_by_side(finished, tmp_path):
     single = api.watch(finished.path, tmp_path / "one.gif")
     double = api.watch(finished.path, tmp_path / "two.gif", compare=finished.path, steps=3)
     with Image.open(single) as one, Image.open(double) as two:
-        assert one.n_frames > 15
+        assert one.n_frames > 15  # type: ignore[attr-defined]
         assert two.size[0] > 1.9 * one.size[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sadapt.cli import main
-from sadapt.runs import table
+from sadapt.runs import metrics_file
 from sadapt.runs.folder import find
 
 STEPS = 10_000
@@ -30,6 +30,6 @@ def test_ten_thousand_steps(tmp_path, env, objective):
     status = find(out).read_status()
     assert status["state"] == "finished"
     assert status["step"] >= STEPS
-    rows = table.read(out / "metrics.csv")
+    rows = metrics_file.read(out / "metrics.csv")
     assert rows[-1]["step"] == status["step"]
     assert all((row["loss"] is None) == (objective == "random") for row in rows)

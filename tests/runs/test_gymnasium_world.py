@@ -10,10 +10,12 @@ from sadapt import api
 from sadapt.cli import main
 from sadapt.envs.base import WorldFailed
 from sadapt.envs.gymnasium_world import gymnasium_world
+from sadapt.envs.table import GymnasiumSettings
 from sadapt.errors import Stop, UserError
+from sadapt.registry import import_modules
 from sadapt.runs import checkpoint
 from sadapt.runs.folder import find
-from sadapt.runs.session import Options
+from sadapt.runs.recorder import Options
 
 from .conftest import QUIET
 
@@ -29,7 +31,8 @@ SMALL = {
 
 
 def own(name: str, **words):
-    return gymnasium_world(f"gym:{name}", imports=OWN, **words)
+    import_modules([OWN])
+    return gymnasium_world(f"gym:{name}", GymnasiumSettings(**words))
 
 
 def test_a_vector_world():
@@ -58,7 +61,7 @@ def test_parts_of_a_dictionary():
     bits, image = own("Told-v0", obs_key="bits"), own("Told-v0", obs_key="image")
     assert (bits.obs_shape, bits.binary) == ((4,), True)
     assert (image.obs_shape, image.binary, image.high) == ((6, 5, 3), False, 255)
-    assert image.seen(np.full((6, 5, 3), 255, np.uint8)).max() == 1
+    assert image.marginal_input(np.full((6, 5, 3), 255, np.uint8)).max() == 1
 
 
 def test_several_worlds_in_processes_restart_one_by_one():
@@ -80,16 +83,15 @@ def test_several_worlds_in_processes_restart_one_by_one():
         ("Pendulum-v1", {}, "only discrete actions"),
         ("Zebra-v7", {}, "--import MODULE"),
         ("CartPole-v1", {"obs_key": "x"}, "shows no dictionary"),
-        ("CartPole-v1", {"imports": "no_such_module"}, "no_such_module"),
-        ("Told-v0", {"imports": OWN}, r"\(bits, image\): say which part with --obs-key"),
-        ("Told-v0", {"imports": OWN, "obs_key": "bit"}, "did you mean 'bits'"),
-        ("Endless-v0", {"imports": OWN}, "give --horizon"),
-        ("Steered-v0", {"imports": OWN}, "only discrete actions"),
+        ("Told-v0", {}, r"\(bits, image\): say which part with --obs-key"),
+        ("Told-v0", {"obs_key": "bit"}, "did you mean 'bits'"),
+        ("Endless-v0", {}, "give --horizon"),
+        ("Steered-v0", {}, "only discrete actions"),
     ],
 )
 def test_what_cannot_be_learned_is_said(name, words, message):
     with pytest.raises(UserError, match=message):
-        gymnasium_world(f"gym:{name}", **words)
+        own(name, **words)
 
 
 @pytest.mark.parametrize(

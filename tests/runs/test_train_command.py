@@ -7,8 +7,8 @@ import json
 import pytest
 
 from sadapt.cli import main
-from sadapt.cli.runs import TrainCommand
-from sadapt.runs import table
+from sadapt.cli.train import TrainCommand
+from sadapt.runs import metrics_file
 from sadapt.training.presets import preset
 
 WORDS = ["tetris", "--objective", "random", "--total-timesteps", "40000", "--horizon", "20", "--random-episodes", "4"]
@@ -24,9 +24,9 @@ def test_without_flags_the_settings_are_the_presets(env, name):
 def test_every_setting_is_a_flag():
     words = "tetris --learner dqn --gamma 0.5 --double --ucb-c 3 --hidden 7 --marginal gaussian --seed 9"
     found = TrainCommand.parse(words.split()).settings()
-    assert (found.learner.gamma, found.learner.double) == (0.5, True)
-    assert (found.motivation.ucb_c, found.network.hidden, found.seed) == (3, 7, 9)
-    assert found.motivation.marginal == "gaussian"
+    assert (found.learner.settings.gamma, found.learner.settings.double) == (0.5, True)
+    assert (found.bandit.settings.ucb_c, found.network.settings.hidden, found.seed) == (3, 7, 9)
+    assert found.marginal.name == "gaussian"
     assert found.num_envs == 1
 
 
@@ -39,7 +39,7 @@ def test_a_run_prints_its_folder_and_its_config_makes_the_same_run(tmp_path, cap
     again = tmp_path / "again"
     assert main(["train", "tetris", "--config", str(out / "config.json"), "--out", str(again), "--quiet"]) == 0
     assert capsys.readouterr().err == ""
-    first, second = (table.read(folder / "metrics.csv") for folder in (out, again))
+    first, second = (metrics_file.read(folder / "metrics.csv") for folder in (out, again))
     assert [row["entropy"] for row in first] == [row["entropy"] for row in second]
     assert main(["resume", str(out)]) == 0
     assert "finished already" in capsys.readouterr().out
@@ -55,7 +55,7 @@ def test_the_configuration_can_be_printed_instead(capsys):
 def test_help_is_grouped_and_begins_with_examples(capsys):
     assert main(["train", "--help"]) == 0
     text = capsys.readouterr().out
-    assert text.index("examples:") < text.index("--objective") < text.index("motivation options")
+    assert text.index("examples:") < text.index("--objective") < text.index("motivation-settings options")
     assert "--minibatch-size" in text
     assert main(["train", "--learner", "dqn", "--help"]) == 0
     assert "--buffer-size" in capsys.readouterr().out
@@ -77,7 +77,7 @@ def test_help_is_grouped_and_begins_with_examples(capsys):
         (["tetris", "--minibatch-size", "63"], "minibatch size must divide"),
         (["tetris", "--num-seeds", "0"], "--num-seeds must be at least 1"),
         (["tetris", "--checkpoint-interval", "0"], "--checkpoint-interval"),
-        (["tetris", "--layout", "nowhere.txt"], "has no map"),
+        (["tetris", "--layout", "nowhere.txt"], "--layout"),
         (["maze-small", "--layout", "nowhere.txt"], "nowhere.txt"),
         (["tetris", "--config", "nowhere.json"], "nowhere.json"),
         (["tetris", "--track"], "sadapt[wandb]"),

@@ -13,37 +13,42 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sadapt.envs import make
+from sadapt.composite import all_changed
 from sadapt.errors import UserError
-from sadapt.learners.dqn import DQNSettings
-from sadapt.learners.pqn import PQNSettings, lambda_returns
 from sadapt.training import compiled, host, loop, metrics
 from sadapt.training.memory import require_memory
-from sadapt.training.program import program
-from sadapt.training.settings import MotivationSettings, NetworkSettings, Settings
+from sadapt.training.program import build
+from sadapt.training.settings import Settings
 from tests.trees import same
 
 LEARNERS = {
-    "dqn": DQNSettings(
-        batch_size=16, buffer_size=2_000, train_frequency=4, learning_starts=400, target_network_frequency=200
-    ),
-    "pqn": PQNSettings(num_steps=8, minibatch_size=16),
+    "dqn": {
+        "batch_size": 16,
+        "buffer_size": 2_000,
+        "train_frequency": 4,
+        "learning_starts": 400,
+        "target_network_frequency": 200,
+    },
+    "pqn": {"num_steps": 8, "minibatch_size": 16},
 }
-every_learner = pytest.mark.parametrize("learner", [pytest.param("dqn", marks=pytest.mark.slow), "pqn"])
+every_learner = pytest.mark.parametrize("learner", ["dqn", "pqn"])
 
 
 def tiny(learned_by: str, **changes) -> Settings:
     """A short run on Tetris."""
-    settings = Settings(
-        env="tetris",
-        seed=5,
-        total_timesteps=1_200,
-        num_envs=4,
-        motivation=MotivationSettings(random_episodes=4, horizon=20, baseline="time"),
-        network=NetworkSettings(network="plain", hidden=16),
-        learner=LEARNERS[learned_by],
-    )
-    return dataclasses.replace(settings, **changes)
+    small = {
+        "seed": 5,
+        "total_timesteps": 1_200,
+        "num_envs": 4,
+        "random_episodes": 4,
+        "horizon": 20,
+        "baseline": "time",
+        "network": "plain",
+        "hidden": 16,
+        "learner": learned_by,
+        **LEARNERS[learned_by],
+    }
+    return all_changed(Settings(world="tetris"), {**small, **changes})
 
 
 def test_options_that_the_compiler_does_not_know_are_left_out():
@@ -51,13 +56,13 @@ def test_options_that_the_compiler_does_not_know_are_left_out():
     assert host.supported({"xla_cpu_no_such_option": True, **known}) == known
 
 
-@pytest.mark.slow
 @every_learner
 def test_host_driver_gives_the_compiled_drivers_numbers(learner):
     settings = tiny(learner)
-    prog = program(make("tetris"), settings)
+    prog = build(settings)
     warmup = min(prog.learner.warmup_steps, 320)
-    prog = prog._replace(learner=prog.learner._replace(chunk_steps=320, warmup_steps=warmup))
+    learned = prog.learner._replace(chunk_steps=320, warmup_steps=warmup)
+    prog = prog._replace(parts=prog.parts._replace(learner=learned))
     key = jax.random.key(3)
     *_, whole = compiled.run(prog, compiled.start(prog, key, jnp.float32(20.0)))
     worlds = host.JaxWorlds(prog.env, settings.num_envs)
@@ -69,11 +74,11 @@ def test_host_driver_gives_the_compiled_drivers_numbers(learner):
 @pytest.mark.slow
 def test_seeds_at_once_equal_seeds_alone():
     settings = tiny("pqn")
-    prog = program(make("tetris"), settings)
+    prog = build(settings)
     *_, together = compiled.run(prog, compiled.launch_seeds(prog, [5, 6]), over=jax.vmap)
     for index, seed in enumerate([5, 6]):
-        alone_prog = program(make("tetris"), dataclasses.replace(settings, seed=seed))
-        *_, alone = compiled.run(alone_prog, compiled.launch(alone_prog))
+        alone_prog = build(dataclasses.replace(settings, seed=seed))
+        *_, alone = compiled.run(alone_prog, compiled.launch(alone_prog, seed))
         picked = jax.tree.map(lambda x, i=index: x[i], together)
         same(picked.learner.params, alone.learner.params, rtol=1e-3, atol=1e-3)
         same(picked.tally, alone.tally, rtol=1e-3, atol=1e-3)
@@ -84,14 +89,13 @@ def test_seeds_are_spread_over_devices():
     code = """
         import jax, jax.numpy as jnp
         from tests.training.test_program import tiny
-        from sadapt.envs import make
         from sadapt.training import compiled
-        from sadapt.training.program import program
+        from sadapt.training.program import build
         assert jax.device_count() == 2
-        prog = program(make("tetris"), tiny("pqn"))
+        prog = build(tiny("pqn"))
         *_, state = compiled.run(prog, compiled.launch_seeds(prog, [5, 6]), over=jax.vmap)
         assert len(state.learner.params["head"]["weight"].sharding.device_set) == 2
-        print(float(state.tally.entropy[0]), float(state.tally.entropy[1]))
+        print(*state.tally.measures["entropy"].tolist())
     """
     flags = "--xla_force_host_platform_device_count=2"
     run = subprocess.run(
@@ -103,21 +107,23 @@ def test_seeds_are_spread_over_devices():
     )
     assert run.returncode == 0, run.stderr
     spread = [float(x) for x in run.stdout.split()]
-    prog = program(make("tetris"), tiny("pqn"))
+    prog = build(tiny("pqn"))
     *_, state = compiled.run(prog, compiled.launch_seeds(prog, [5, 6]), over=jax.vmap)
-    np.testing.assert_allclose(spread, state.tally.entropy, rtol=1e-3)
+    np.testing.assert_allclose(spread, state.tally.measures["entropy"], rtol=1e-3)
 
 
-@pytest.mark.slow
+def trained(learner: str, seed: int, steps: int) -> tuple:
+    """The last state, and all rows but for the clock."""
+    rows = []
+    wide = {"num_envs": 32} if learner == "pqn" else {}
+    state = loop.train(tiny(learner, seed=seed, total_timesteps=steps, **wide), on_row=rows.append)
+    return state, [{name: value for name, value in row.items() if name != metrics.CLOCK} for row in rows]
+
+
+@pytest.mark.parametrize("steps", [2_000, pytest.param(50_000, marks=pytest.mark.slow)])
 @every_learner
-def test_same_seed_same_bytes_other_seed_other_bytes(learner):
-    def trained(seed):
-        rows = []
-        wide = {"num_envs": 32} if learner == "pqn" else {}
-        state = loop.train(tiny(learner, seed=seed, total_timesteps=50_000, **wide), on_row=rows.append)
-        return state, [{name: value for name, value in row.items() if name != metrics.CLOCK} for row in rows]
-
-    first, again, other = trained(5), trained(5), trained(6)
+def test_same_seed_same_bytes_other_seed_other_bytes(learner, steps):
+    first, again, other = (trained(learner, seed, steps) for seed in (5, 5, 6))
     same(first[0], again[0])
     assert first[1] == again[1]
     assert first[1] != other[1]
@@ -134,25 +140,12 @@ def test_rows_have_every_column_and_leave_blanks_empty():
 
 
 def test_the_replays_plan_is_told_and_kept_within_memory(caplog):
-    prog = program(make("tetris"), tiny("dqn"))
+    prog = build(tiny("dqn"))
     with caplog.at_level("INFO"):
         require_memory(prog)
     assert "replay of 2,000 steps: 0.00 GB" in caplog.text
     with pytest.raises(UserError, match=r"--buffer-size to 900 or less"):
-        require_memory(prog, free=prog.memory.bytes // 2)
-
-
-def test_lambda_returns_by_hand():
-    """gamma 0.5, lambda 0.5; values 1, 2, 3 and 4 after the last; the middle step cut off or terminal."""
-    r, v = jnp.array([1.0, 1.0, 1.0]), jnp.array([1.0, 2.0, 3.0])
-    no = jnp.array([False, False, False])
-    mid = jnp.array([False, True, False])
-    last = 1 + 0.5 * 4.0
-    second = 1 + 0.5 * (0.5 * 3 + 0.5 * last)
-    first = 1 + 0.5 * (0.5 * 2 + 0.5 * second)
-    np.testing.assert_allclose(lambda_returns(r, no, no, v, jnp.float32(4), 0.5, 0.5), [first, second, last])
-    np.testing.assert_allclose(lambda_returns(r, mid, mid, v, jnp.float32(4), 0.5, 0.5), [1.75, 1.0, last])
-    np.testing.assert_allclose(lambda_returns(r, no, mid, v, jnp.float32(4), 0.5, 0.5), [2.0, 2.0, last])
+        require_memory(prog, free=prog.learner.need.bytes // 2)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +153,13 @@ def test_lambda_returns_by_hand():
     [
         ({"num_envs": 0}, "--num-envs must be at least 1"),
         ({"objective": "s-mid"}, "did you mean"),
-        ({"learner": PQNSettings(num_steps=8, minibatch_size=33)}, "must divide"),
-        ({"learner": DQNSettings(batch_size=64, buffer_size=32)}, "a batch of 64"),
-        ({"motivation": MotivationSettings(horizon=0)}, "horizon"),
-        ({"network": NetworkSettings(network="window")}, "needs an agent"),
+        ({"minibatch_size": 33}, "must divide"),
+        ({"learner": "dqn", "batch_size": 64, "buffer_size": 32}, "a batch of 64"),
+        ({"horizon": 0}, "horizon"),
+        ({"network": "window"}, "needs an agent"),
+        ({"learner": "ppq"}, "did you mean 'p.o'|did you mean 'pqn'"),
     ],
 )
 def test_impossible_settings_are_refused(changes, message):
     with pytest.raises(UserError, match=message):
-        program(make("tetris"), tiny("pqn", **changes))
+        build(all_changed(tiny("pqn"), changes))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import tempfile
 from collections.abc import Iterator
@@ -14,14 +13,15 @@ import jax.numpy as jnp
 import optax
 
 from sadapt.benchmarks.timing import Call, best_of, best_seconds
+from sadapt.composite import all_changed, changed
 from sadapt.envs import make
 from sadapt.envs.base import HostEnv
+from sadapt.learners.networks import Network
 from sadapt.runs.checkpoint import Shelf
 from sadapt.training import compiled, host
 from sadapt.training.presets import preset
-from sadapt.training.program import Program, TrainState, program
+from sadapt.training.program import Program, TrainState, build
 from sadapt.training.settings import Settings
-from sadapt.training.world import world
 
 Array = jax.Array
 PQN_TARGETS = {
@@ -49,7 +49,7 @@ def matmul_gflops() -> float:
 
 def training_rates(*all_settings: Settings, seconds: float) -> list[float]:
     """Environment steps per second of training chunks, updates included, after the warm-up phase."""
-    progs = [program(make(settings.env), settings) for settings in all_settings]
+    progs = [build(settings) for settings in all_settings]
     calls = [_training_chunks(prog).__next__ for prog in progs]
     taken = best_of(*calls, seconds=seconds)
     return [prog.learner.chunk_steps / each for prog, each in zip(progs, taken, strict=True)]
@@ -68,8 +68,7 @@ def _training_chunks(prog: Program) -> Iterator[TrainState]:
 
 def dqn_settings(env: str = "maze-small", **changes: Any) -> Settings:
     """The paper's DQN with S-Min."""
-    base = dataclasses.replace(preset(env, "paper"), objective="s-min")
-    return dataclasses.replace(base, learner=dataclasses.replace(base.learner, **changes))
+    return all_changed(preset(env, "paper"), {"objective": "s-min", **changes})
 
 
 def updating(prog: Program, repeat: int) -> Call:
@@ -84,10 +83,15 @@ def updating(prog: Program, repeat: int) -> Call:
     return lambda: jax.block_until_ready(updates(state))
 
 
+def network_of(prog: Program) -> Network:
+    """The network of a learner that values actions."""
+    return prog.parts.task.network(prog.env.num_actions)
+
+
 def multiplying(prog: Program, repeat: int, *, batch: int = 32) -> Call:
     """Only the matrix products of such updates (forward, forward through the target, backward) and Adam."""
-    assert prog.network is not None
-    params, target = (prog.network.init(jax.random.key(seed)) for seed in (0, 1))
+    network = network_of(prog)
+    params, target = (network.init(jax.random.key(seed)) for seed in (0, 1))
     adam = optax.adam(1e-4)
     rows = {path: batch * _positions(prog, path) for path, _ in _weights(params)}
     first = {path for path, _ in _weights(params) if "conv_0" in path}
@@ -144,7 +148,7 @@ def _positions(prog: Program, path: str) -> int:
 
 def dqn_training(*, steps: int) -> Call:
     """Trains the paper's DQN on maze-small `steps` steps a call, with a replay of a million."""
-    prog = program(make("maze-small"), dqn_settings(learning_starts=1_000, target_network_frequency=steps))
+    prog = build(dqn_settings(learning_starts=1_000, target_network_frequency=steps))
     return _training_chunks(prog).__next__
 
 
@@ -158,8 +162,7 @@ def dqn_rates(*buffer_sizes: int, steps: int, seconds: float) -> list[float]:
 def atari_training(objective: str, *, steps: int) -> Call:
     """Trains the paper's DQN on Atari Freeway `steps` steps a call, around ale-py's games."""
     changes = {"buffer_size": 5_000, "learning_starts": 200, "target_network_frequency": steps}
-    settings = dataclasses.replace(dqn_settings("atari-freeway", **changes), objective=objective)
-    prog = program(world(settings), settings)
+    prog = build(dqn_settings("atari-freeway", **{**changes, "objective": objective}))
     assert isinstance(prog.env, HostEnv)
     worlds = prog.env.open(1)
     chunks = host.run(prog, worlds, host.start(prog, worlds, jax.random.key(0), 1.0))
@@ -170,19 +173,19 @@ def atari_training(objective: str, *, steps: int) -> Call:
 
 def pqn_rate(name: str, *, seconds: float) -> float:
     """Environment steps per second of PQN with the fast preset, S-Min."""
-    return training_rates(dataclasses.replace(preset(name, "fast"), objective="s-min"), seconds=seconds)[0]
+    return training_rates(changed(preset(name, "fast"), "objective", "s-min"), seconds=seconds)[0]
 
 
 def update_milliseconds(*, seconds: float) -> tuple[float, float]:
     """The paper's DQN on maze-small: one update, and its matrix products and Adam alone."""
-    prog = program(make("maze-small"), dqn_settings(learning_starts=1_000, buffer_size=100_000))
+    prog = build(dqn_settings(learning_starts=1_000, buffer_size=100_000))
     update, bare = best_of(updating(prog, UPDATES), multiplying(prog, UPDATES), seconds=seconds)
     return 1e3 * update / UPDATES, 1e3 * bare / UPDATES
 
 
 def checkpoint_seconds() -> float:
     """Writing a checkpoint of the paper's DQN on maze-small, with its replay of a million steps."""
-    prog = program(make("maze-small"), dqn_settings())
+    prog = build(dqn_settings())
     state = jax.jit(lambda key: compiled.start(prog, key, jnp.float32(1.0)))(jax.random.key(0))
     with tempfile.TemporaryDirectory() as folder:
         shelf = Shelf(Path(folder))
@@ -191,7 +194,6 @@ def checkpoint_seconds() -> float:
 
 def replay_gigabytes(name: str) -> tuple[float, float]:
     """A million steps as our replay keeps them, and as s, theta and their successors in float32."""
-    env = make(name)
-    memory = program(env, dqn_settings(name)).memory
-    assert memory is not None
-    return memory.bytes / 1e9, 8 * (math.prod(env.obs_shape) + math.prod(env.seen_shape)) * 1e6 / 1e9
+    env, need = make(name), build(dqn_settings(name)).learner.need
+    assert need is not None
+    return need.bytes / 1e9, 8 * (math.prod(env.obs_shape) + math.prod(env.input_shape)) * 1e6 / 1e9

@@ -1,58 +1,64 @@
 """The `sadapt` command: every command is a frozen dataclass of its options that parses, delegates and prints.
 
-JAX, NumPy and Matplotlib are imported by the commands that need them, so that `sadapt --help` answers at once.
+A command's module is imported when it is called, and JAX, NumPy and Matplotlib by the commands that need them, so that
+`sadapt --help` answers at once.
 """
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
-from collections.abc import Callable
-
-import tyro
-from tyro.extras import subcommand_cli_from_dict
+from typing import TYPE_CHECKING, NamedTuple
 
 from sadapt import __version__
-from sadapt.cli.bench import BenchCommand
-from sadapt.cli.common import Command
-from sadapt.cli.runs import EvalCommand, ExportCommand, PlotCommand, ResumeCommand, TrainCommand, WatchCommand
-from sadapt.cli.study import ClaimsCommand, FiguresCommand, SweepCommand
-from sadapt.cli.worlds import FilmCommand, ListCommand, ProbeCommand
 from sadapt.errors import Stop, UserError, nearest
 
+if TYPE_CHECKING:
+    from sadapt.cli.common import Command
+
 ABOUT = """\
+usage: sadapt COMMAND [OPTIONS]
+
 Agents that learn without reward, by controlling the entropy of what they see.
 
+commands (sadapt COMMAND --help shows every option of one):
+{commands}
+
 examples:
-  sadapt list                                every world there is
   sadapt probe maze-small                    which way its entropy can be pushed
   sadapt train maze-small                    train S-Adapt there; runs/maze-small/... keeps everything
   sadapt resume runs/maze-small/...          go on after a stop, however it came
   sadapt eval runs/maze-small/...            play the trained agent greedily
   sadapt watch runs/maze-small/...           film it
-  sadapt plot runs/maze-small/...            draw its curves
   sadapt film tetris --out tetris.gif        film a random agent
   sadapt sweep F2                            all runs of a figure of the paper, as many at once as there are cores
-  sadapt figures results                     draw the figures of the runs that are there
   sadapt claims results                      which of the paper's claims they bear out
-  sadapt bench                               how fast this machine is
-  sadapt train --help                        every option of a command
   sadapt --version                           the version of this program"""
 
-COMMANDS: dict[str, Callable[..., Command]] = {
-    "list": ListCommand,
-    "probe": ProbeCommand,
-    "film": FilmCommand,
-    "train": TrainCommand,
-    "resume": ResumeCommand,
-    "eval": EvalCommand,
-    "watch": WatchCommand,
-    "plot": PlotCommand,
-    "export": ExportCommand,
-    "sweep": SweepCommand,
-    "figures": FiguresCommand,
-    "claims": ClaimsCommand,
-    "bench": BenchCommand,
+
+class Row(NamedTuple):
+    """A command: where it is, and what it does."""
+
+    module: str
+    name: str
+    about: str
+
+
+COMMANDS = {
+    "list": Row("worlds", "ListCommand", "every world there is"),
+    "probe": Row("worlds", "ProbeCommand", "which way a world's entropy can be pushed, before any training"),
+    "film": Row("worlds", "FilmCommand", "film a random or scripted agent"),
+    "train": Row("train", "TrainCommand", "train an agent into a folder of its own"),
+    "resume": Row("runs", "ResumeCommand", "go on with a run from its last checkpoint"),
+    "eval": Row("runs", "EvalCommand", "play a trained agent greedily and tell what it does"),
+    "watch": Row("runs", "WatchCommand", "film a trained agent"),
+    "plot": Row("runs", "PlotCommand", "draw the learning curves of runs"),
+    "export": Row("runs", "ExportCommand", "write a run's policy into one file"),
+    "sweep": Row("sweep", "SweepCommand", "make all runs of a figure, or of a file of your own"),
+    "figures": Row("study", "FiguresCommand", "draw the paper's figures from stored runs"),
+    "claims": Row("study", "ClaimsCommand", "which of the paper's claims stored runs bear out"),
+    "bench": Row("bench", "BenchCommand", "how fast this machine is"),
 }
 
 
@@ -62,8 +68,15 @@ def main(argv: list[str] | None = None) -> int:
     0 is success, 1 a run that could not go on, 2 a user's mistake, 128 + signal a run that was asked to stop.
     """
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+    words = sys.argv[1:] if argv is None else argv
     try:
-        _parse(sys.argv[1:] if argv is None else argv).run()
+        if words[:1] in ([], ["-h"], ["--help"]):
+            commands = "\n".join(f"  {name:9s} {row.about}" for name, row in COMMANDS.items())
+            print(ABOUT.format(commands=commands))
+        elif words[0] == "--version":
+            print(f"sadapt {__version__}")
+        else:
+            _parse(words[0], words[1:]).run()
     except UserError as mistake:
         return _refuse(str(mistake))
     except Stop as stop:
@@ -83,19 +96,15 @@ def _refuse(message: str) -> int:
     return 2
 
 
-def _parse(argv: list[str]) -> Command:
-    """The command that the words ask for; ends the program after `--help`, `--version` or a word that fits nowhere."""
-    if argv[:1] == ["--version"]:
-        print(f"sadapt {__version__}")
-        raise SystemExit(0)
-    if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
-        raise UserError(f"unknown command {argv[0]!r}: {nearest(argv[0], COMMANDS)}")
-    if argv[:1] == ["train"]:
-        return TrainCommand.parse(argv[1:])
-    return subcommand_cli_from_dict(
-        COMMANDS,
-        prog="sadapt",
-        description=ABOUT,
-        args=argv or ["--help"],
-        config=(tyro.conf.FlagCreatePairsOff,),
-    )
+def _parse(name: str, words: list[str]) -> Command:
+    """The command that the words ask for; ends the program after `--help` or a word that fits nowhere."""
+    if name not in COMMANDS:
+        hint = nearest(name, COMMANDS)
+        raise UserError(f"unknown command {name!r}: {hint} (sadapt --help shows them all)")
+    row = COMMANDS[name]
+    command = getattr(importlib.import_module(f"sadapt.cli.{row.module}"), row.name)
+    if hasattr(command, "parse"):
+        return command.parse(words)
+    from sadapt.cli.common import parsed
+
+    return parsed(command, name, words)

@@ -32,7 +32,7 @@ class BenchCommand:
 
         one_core()
         from sadapt.benchmarks.run import PARTS, rows
-        from sadapt.tables import Column, show, show_json
+        from sadapt.output import Column, show, show_json
 
         records = []
         with progress(self.json) as on_progress:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 
 import tyro
 from tyro.conf import arg
@@ -19,12 +19,29 @@ OptionalFile = Annotated[Path | None, tyro.conf.DisallowNone, arg(metavar="FILE"
 OptionalFolder = Annotated[Path | None, tyro.conf.DisallowNone, arg(metavar="DIR", help_behavior_hint="")]
 OptionalCount = Annotated[int | None, tyro.conf.DisallowNone, arg(metavar="INT", help_behavior_hint="")]
 Flag = Annotated[bool, arg(help_behavior_hint="")]
+Quiet = Annotated[bool, arg(aliases=["-q"], help_behavior_hint="")]
+Imports = Annotated[
+    tuple[str, ...],
+    tyro.conf.UseAppendAction,
+    arg(
+        name="import",
+        metavar="MODULE",
+        help="A module of your own to import first, which registers worlds and parts; may be given several times.",
+        help_behavior_hint="",
+    ),
+]
 
 
 class Command(Protocol):
     """Options that know what to do."""
 
     def run(self) -> None: ...
+
+
+def parsed(command: type, name: str, words: list[str], **options: Any) -> Any:
+    """A command with its options read from the words after its name."""
+    config = (tyro.conf.FlagCreatePairsOff, *options.pop("config", ()))
+    return tyro.cli(command, args=words, prog=f"sadapt {name}", config=config, **options)
 
 
 def at_least(least: int, option: str, given: int) -> None:

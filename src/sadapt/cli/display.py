@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sadapt.runs.session import Display, Progress
+    from sadapt.runs.recorder import Display, Progress
     from sadapt.training.metrics import Row
     from sadapt.training.settings import Settings
 

@@ -1,162 +1,18 @@
-"""Commands about runs: `train`, `resume`, `eval`, `watch` and `export`."""
+"""Commands about runs that are there: `resume`, `eval`, `watch`, `plot` and `export`."""
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
-import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
 from tyro.conf import arg
 
-from sadapt.cli.common import EnvName, Flag, OptionalCount, OptionalFile, OptionalFolder, RunPath, at_least
-from sadapt.errors import UserError, nearest
-
-if TYPE_CHECKING:
-    from sadapt.runs.folder import RunFolder
-    from sadapt.training.settings import Settings
-
-ABOUT_TRAIN = """\
-Train an agent in a world. Everything about the run is kept in one folder and can be resumed at any moment.
-
-examples:
-  sadapt train maze-small                                S-Adapt with the fast learner
-  sadapt train tetris --objective s-min --seed 3         another agent, another seed
-  sadapt train tetris --preset paper                     the paper's DQN: 10M steps, hours
-  sadapt train maze-small --total-timesteps 200000       a shorter run
-  sadapt train maze-small --config OLD/config.json       the settings of a former run
-  sadapt train maze-small --num-seeds 5                  five seeds in one program
-  sadapt train gym:CartPole-v1                           a world of Gymnasium
-  sadapt train gym:Mine-v0 --import my_module            or one of your own
-  sadapt train --learner dqn --help                      the settings of the other learner"""
-
-LEARNERS = ("dqn", "pqn")
-PRESETS = ("fast", "paper")
-Quiet = Annotated[bool, arg(aliases=["-q"], help_behavior_hint="")]
-
-
-@dataclass(frozen=True)
-class TrainCommand:
-    """Train an agent; `sadapt train --help` shows every setting."""
-
-    env: EnvName
-    """A world of `sadapt list`, or any Gymnasium world as gym:ID."""
-    objective: Literal["s-adapt", "s-min", "s-max", "extrinsic", "random"] = "s-adapt"
-    """Who learns: paid by surprise in the direction that the bandit picks, in one direction, by the task, or not."""
-    preset: Literal["fast", "paper"] = "fast"
-    """Where the defaults come from: minutes on a core with PQN, or the paper's DQN."""
-    learner: Literal["dqn", "pqn"] = "pqn"
-    """How it learns; its settings are at the end of this list."""
-    seed: int = 1
-    """Seed of everything random."""
-    num_seeds: int = 1
-    """Seeds to train at once, from --seed on, each into its own folder."""
-    total_timesteps: int = 1_000_000
-    """Environment steps, over all worlds side by side."""
-    num_envs: int = 64
-    """Worlds side by side."""
-    layout: OptionalFile = None
-    """A map of your own: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
-    obs_key: Annotated[str | None, tyro.conf.DisallowNone, arg(metavar="KEY", help_behavior_hint="")] = None
-    """Which part of a dictionary observation to see, in Gymnasium worlds that show one."""
-    imports: Annotated[
-        str | None, tyro.conf.DisallowNone, arg(name="import", metavar="MODULE", help_behavior_hint="")
-    ] = None
-    """A module to import first, which registers Gymnasium worlds of your own."""
-    out: OptionalFolder = None
-    """Folder of the run; runs/ENV/OBJECTIVE-LEARNER-sSEED if not given."""
-    overwrite: Flag = False
-    """Replace a run that is already there."""
-    config: OptionalFile = None
-    """Take the settings of a former run's config.json; other flags change them."""
-    print_config: Flag = False
-    """Print the settings as JSON and train nothing."""
-    checkpoint_interval: float = 300.0
-    """Seconds between checkpoints."""
-    log_interval: OptionalCount = None
-    """Steps between rows of metrics.csv; a two-hundredth of the run if not given."""
-    tensorboard: Literal["on", "off"] = "on"
-    """Write TensorBoard events beside metrics.csv."""
-    track: Flag = False
-    """Log to Weights & Biases too (extra `wandb`; WANDB_MODE=offline keeps it here)."""
-    quiet: Quiet = False
-    """Say nothing but the run's folder."""
-
-    @staticmethod
-    def parse(argv: list[str]) -> TrainCommand:
-        """Reads the flags over the defaults that preset, learner and world (or a former run) give them."""
-        settings, preset = _defaults(argv)
-        kind = _with_settings(type(settings.motivation), type(settings.network), type(settings.learner))
-        default = kind(
-            env=settings.env or tyro.MISSING,
-            objective=settings.objective,
-            preset=preset,
-            learner=_learner_name(settings),
-            seed=settings.seed,
-            total_timesteps=settings.total_timesteps,
-            num_envs=settings.num_envs,
-            layout=None if settings.layout is None else Path(settings.layout),
-            obs_key=settings.obs_key,
-            imports=settings.imports,
-            log_interval=settings.log_interval,
-            motivation=settings.motivation,
-            network=settings.network,
-            hyper=settings.learner,
-        )
-        return tyro.cli(
-            kind,
-            args=argv,
-            prog="sadapt train",
-            description=ABOUT_TRAIN,
-            default=default,
-            config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
-        )
-
-    def settings(self) -> Settings:
-        """The run that the flags ask for."""
-        from sadapt.training.settings import Settings
-
-        return Settings(
-            env=self.env,
-            objective=self.objective,
-            seed=self.seed,
-            total_timesteps=self.total_timesteps,
-            num_envs=self.num_envs,
-            layout=None if self.layout is None else str(self.layout),
-            obs_key=self.obs_key,
-            imports=self.imports,
-            log_interval=self.log_interval,
-            motivation=self.motivation,  # type: ignore[attr-defined]
-            network=self.network,  # type: ignore[attr-defined]
-            learner=self.hyper,  # type: ignore[attr-defined]
-        )
-
-    def run(self) -> None:
-        from sadapt.cli.display import display
-        from sadapt.runs import config, session
-
-        settings = self.settings()
-        if self.print_config:
-            session.prepare(settings)
-            print(json.dumps({"settings": config.to_dict(settings)}, indent=2))
-            return
-        options = session.Options(
-            checkpoint_interval=self.checkpoint_interval, tensorboard=self.tensorboard == "on", track=self.track
-        )
-        with display(settings, quiet=self.quiet) as shown:
-            folders = session.train(
-                settings,
-                self.out,
-                num_seeds=self.num_seeds,
-                overwrite=self.overwrite,
-                options=options,
-                display=shown,
-            )
-        _tell(folders, quiet=self.quiet)
+from sadapt.cli.common import Flag, Imports, OptionalCount, OptionalFile, Quiet, RunPath, at_least
+from sadapt.cli.train import tell
+from sadapt.registry import import_modules
 
 
 @dataclass(frozen=True)
@@ -171,8 +27,10 @@ class ResumeCommand:
     """Seconds between checkpoints; as before if not given."""
     quiet: Quiet = False
     """Say nothing but the run's folder."""
+    imports: Imports = ()
 
     def run(self) -> None:
+        import_modules(self.imports)
         from sadapt.cli.display import display
         from sadapt.runs import session
         from sadapt.runs.folder import find
@@ -186,7 +44,7 @@ class ResumeCommand:
             options = dataclasses.replace(options, checkpoint_interval=self.checkpoint_interval)
         with display(folder.read_settings(), quiet=self.quiet) as shown:
             folder = session.resume(folder.path, options=options, display=shown)
-        _tell([folder], quiet=self.quiet)
+        tell([folder], quiet=self.quiet)
 
 
 @dataclass(frozen=True)
@@ -205,10 +63,12 @@ class EvalCommand:
     """Seed of every random draw."""
     json: Flag = False
     """Print JSON instead of a table."""
+    imports: Imports = ()
 
     def run(self) -> None:
-        from sadapt.runs.evaluation import evaluate
-        from sadapt.tables import Column, console, show, show_json
+        import_modules(self.imports)
+        from sadapt.api import evaluate
+        from sadapt.output import Column, console, show, show_json
 
         found = evaluate(self.run_path, episodes=self.episodes, arm=self.arm, seed=self.seed, epsilon=self.epsilon)
         if self.json:
@@ -250,12 +110,13 @@ class WatchCommand:
     """Share of random actions."""
     seed: int = 0
     """Seed of every random draw."""
+    imports: Imports = ()
 
     def run(self) -> None:
         at_least(1, "--fps", self.fps)
+        import_modules(self.imports)
+        from sadapt.api import load, watch
         from sadapt.motivation.objectives import ARMS
-        from sadapt.runs.agent import load
-        from sadapt.runs.watching import watch
 
         agent = load(self.run_path)
         out = self.out
@@ -283,9 +144,11 @@ class ExportCommand:
     """Folder of a run."""
     out: OptionalFile = None
     """Where to write it; RUN/policy.safetensors if not given."""
+    imports: Imports = ()
 
     def run(self) -> None:
-        from sadapt.runs.agent import load
+        import_modules(self.imports)
+        from sadapt.api import load
 
         agent = load(self.run_path)
         print(agent.save(self.out or Path(agent.source) / "policy.safetensors"))
@@ -304,65 +167,3 @@ class PlotCommand:
         from sadapt.report.curves import plot
 
         print(plot(self.runs, self.out))
-
-
-def _with_settings(motivation: type, network: type, learner: type) -> Any:
-    """The command with the settings of one learner among its flags."""
-    return dataclasses.make_dataclass(
-        "TrainCommand",
-        [
-            ("motivation", motivation, field(default_factory=motivation)),
-            ("network", network, field(default_factory=network)),
-            ("hyper", learner, field(default_factory=learner)),
-        ],
-        bases=(TrainCommand,),
-        frozen=True,
-    )
-
-
-def _learner_name(settings: Settings) -> Literal["dqn", "pqn"]:
-    from sadapt.learners.dqn import DQNSettings
-
-    return "dqn" if isinstance(settings.learner, DQNSettings) else "pqn"
-
-
-def _defaults(argv: list[str]) -> tuple[Settings, Literal["fast", "paper"]]:
-    """Settings before the flags: of a former run, or of the preset; and the preset's name."""
-    from sadapt.envs import registry
-    from sadapt.training.presets import chosen
-
-    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    first.add_argument("--preset", default="fast")
-    first.add_argument("--learner", default=None)
-    first.add_argument("--config", default=None)
-    try:
-        known, words = first.parse_known_args(argv)
-    except argparse.ArgumentError as error:
-        raise UserError(str(error)) from error
-    named = (word for word in words if word in registry.REGISTRY or word.startswith(registry.OUTSIDE))
-    env = next(named, words[0] if words and not words[0].startswith("-") else "")
-    for option, given, valid in (("preset", known.preset, PRESETS), ("learner", known.learner, LEARNERS)):
-        if given is not None and given not in valid:
-            raise UserError(f"unknown {option} {given!r}: {nearest(given, valid)}")
-    if known.config is not None:
-        from sadapt.runs import config
-        from sadapt.runs.folder import RunFolder
-
-        file = Path(known.config)
-        settings = RunFolder(file.parent).read_settings() if file.name == "config.json" else config.read(file)
-        if known.learner not in (None, _learner_name(settings)):
-            raise UserError(
-                f"{known.config} is of learner {_learner_name(settings)!r}, --learner says {known.learner!r}: "
-                "leave one of them away"
-            )
-        return dataclasses.replace(settings, env=env or settings.env), known.preset
-    return chosen(env, known.preset, known.learner), known.preset
-
-
-def _tell(folders: list[RunFolder], *, quiet: bool) -> None:
-    """Says where everything is."""
-    for folder in folders:
-        print(folder)
-    if not quiet and folders:
-        run = folders[0]
-        print(f"look at it:  sadapt eval {run}\nfilm it:     sadapt watch {run}", file=sys.stderr)

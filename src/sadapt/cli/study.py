@@ -1,257 +1,16 @@
-"""Commands about many runs: `sweep`, `figures` and `claims`."""
+"""Commands about stored runs: `figures` and `claims`."""
 
 from __future__ import annotations
 
-import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 from tyro.conf import arg
 
-from sadapt.cli.common import Flag, OptionalCount, OptionalFile, OptionalFolder, at_least, progress, require_suffix
-from sadapt.cli.display import clock
-from sadapt.errors import Stop, UserError
-
-if TYPE_CHECKING:
-    from sadapt.experiments.plan import Planned
-    from sadapt.experiments.sweep import Sweep
-
-Results = Annotated[Path, arg(metavar="DIR")]
-
-
-@dataclass(frozen=True)
-class SweepCommand:
-    """Make all runs of a figure, or of a file of your own. Give the same command again to go on after any stop.
-
-    examples:
-      sadapt sweep                             every experiment that comes with the program
-      sadapt sweep F4                          Tetris, five agents, five seeds, one process on each core
-      sadapt sweep F4 --preset paper           the same with the paper's DQN: 10M steps a run, days
-      sadapt sweep mine.toml --out results     your own worlds, agents and settings
-      sadapt sweep study --dry-run             only say what would be run and how long it would take
-    """
-
-    experiment: Annotated[str, tyro.conf.Positional, arg(metavar="FIGURE|FILE", help_behavior_hint="")] = ""
-    """A figure of the paper (F2), another experiment, or a TOML file; without one, list what there is."""
-    preset: Literal["fast", "paper"] = "fast"
-    """Which groups of the file to run: PQN in minutes, or the paper's DQN."""
-    out: Results = Path("results")
-    """Folder of all runs."""
-    executor: Literal["local", "ray", "slurm"] = "local"
-    """Where: the cores of this machine, a Ray cluster (extra `ray`), or SLURM (extra `slurm`)."""
-    workers: OptionalCount = None
-    """Runs at the same time; one a core if not given."""
-    dry_run: Flag = False
-    """Print the plan and the time that it will take, and run nothing."""
-    no_estimate: Flag = False
-    """Do not measure the pace of each kind of run first."""
-    json: Flag = False
-    """Print JSON instead of a table."""
-
-    def run(self) -> None:
-        from sadapt.experiments import plan
-        from sadapt.experiments.sweep import Sweep
-        from sadapt.tables import show_json
-
-        if not self.experiment:
-            return _show_experiments(self.json)
-        if self.workers is not None:
-            at_least(1, "--workers", self.workers)
-        sweep = Sweep(plan.read(self.experiment, self.preset), self.out)
-        sweep.require_same_settings()
-        left = sweep.left()
-        if self.json and self.dry_run:
-            return show_json(_records(sweep))
-        print(f"{sweep.experiment.title}: {len(sweep.experiment.runs)} runs in {self.out}, {len(left)} to do")
-        if not left:
-            return None
-        if not self.no_estimate:
-            self._estimate(sweep, left)
-        if self.dry_run:
-            return _show(_records(sweep))
-        self._carry_out(sweep, left)
-        return show_json(_records(sweep)) if self.json else None
-
-    def _estimate(self, sweep: Sweep, left: list[Planned]) -> None:
-        from sadapt.experiments.sweep import expected_seconds, measured_paces
-
-        with progress(self.json) as tell:
-            paces = measured_paces(sweep, left, workers=self.workers, tell=tell)
-        seconds = expected_seconds(sweep, left, paces, self.workers)
-        print(f"about {clock(seconds)} on this machine", flush=True)
-
-    def _carry_out(self, sweep: Sweep, left: list[Planned]) -> None:
-        from sadapt.experiments.executors import EXECUTORS
-        from sadapt.experiments.sweep import carry_out
-
-        began, failures = time.monotonic(), []
-        for number in (signal.SIGINT, signal.SIGTERM):  # also where the shell had them ignored
-            signal.signal(number, signal.default_int_handler)
-        try:
-            with _board(sweep, left, quiet=self.json) as (tick, tell):
-                for run, outcome in carry_out(sweep, left, EXECUTORS[self.executor], workers=self.workers, tick=tick):
-                    tell(run, outcome.code == 0, outcome.seconds)
-                    if outcome.code:
-                        failures.append(f"{sweep.folder(run)}: {outcome.message or f'exit code {outcome.code}'}")
-        except KeyboardInterrupt:
-            done = len(sweep.experiment.runs) - len(sweep.left())
-            raise Stop(
-                f"stopped; {done} of {len(sweep.experiment.runs)} runs are finished, the others are saved: "
-                "the same command goes on",
-                130,
-            ) from None
-        if failures:
-            raise Stop("\n".join([f"{len(failures)} of {len(left)} runs could not be finished:", *failures]))
-        if not self.json:
-            took = clock(time.monotonic() - began)
-            print(f"{len(left)} runs finished in {took}; `sadapt figures {self.out}` draws them")
-
-
-def _show_experiments(as_json: bool) -> None:
-    from sadapt.experiments import plan
-    from sadapt.tables import Column, show, show_json
-    from sadapt.training.presets import PRESETS
-
-    records = []
-    for name in plan.packaged():
-        counts: dict[str, Any] = {}
-        for preset in PRESETS:
-            try:
-                found = plan.read(name, preset, checked=False)
-                counts[preset], title = len(found.runs), found.title
-            except UserError:
-                counts[preset] = None
-        records.append({"name": name, "title": title, **counts})
-    if as_json:
-        return show_json(records)
-    number = lambda count: "" if count is None else str(count)  # noqa: E731
-    return show(
-        records,
-        [
-            Column("name", "experiment"),
-            Column("title", "what"),
-            Column("fast", "runs, fast", number, right=True),
-            Column("paper", "runs, paper", number, right=True),
-        ],
-    )
-
-
-def _records(sweep: Sweep) -> list[dict[str, Any]]:
-    return [
-        {"run": str(run.path), "state": how.state, "step": how.step, "total": how.total}
-        for run in sweep.experiment.runs
-        for how in [sweep.standing(run)]
-    ]
-
-
-def _show(records: list[dict[str, Any]]) -> None:
-    from sadapt.tables import Column, show
-
-    steps = lambda count: f"{count:,}"  # noqa: E731
-    show(
-        records,
-        [
-            Column("run", "run"),
-            Column("state", "state"),
-            Column("step", "step", steps, right=True),
-            Column("total", "of", steps, right=True),
-        ],
-    )
-
-
-Tell = Callable[["Planned", bool, float], None]
-
-
-@contextmanager
-def _board(sweep: Sweep, left: list[Planned], *, quiet: bool) -> Iterator[tuple[Callable[[], None], Tell]]:
-    """Shows a sweep as it goes: a live table on a terminal, a line a run elsewhere."""
-    if quiet:
-        yield lambda: None, lambda *_: None
-    elif sys.stderr.isatty():
-        with _live(sweep, left) as shown:
-            yield shown
-    else:
-        done = 0
-
-        def tell(run: Planned, good: bool, seconds: float) -> None:
-            nonlocal done
-            done += 1
-            how = "finished" if good else "FAILED"
-            print(f"{done:4d} of {len(left)}  {run.path}  {how} after {clock(seconds)}", file=sys.stderr, flush=True)
-
-        yield lambda: None, tell
-
-
-@contextmanager
-def _live(sweep: Sweep, left: list[Planned]) -> Iterator[tuple[Callable[[], None], Tell]]:
-    from rich.console import Console, Group
-    from rich.live import Live
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
-    from rich.text import Text
-
-    console, began = Console(stderr=True, highlight=False), time.monotonic()
-    failed: set[Path] = set()
-    ended = {run.path for run in sweep.experiment.runs} - {run.path for run in left}
-    total = sum(run.settings.total_timesteps for run in left)
-    first = sum(sweep.standing(run).step for run in left)
-
-    def body() -> Any:
-        groups: dict[tuple[str, str], list[Planned]] = {}
-        for run in sweep.experiment.runs:
-            name = run.path.name.removesuffix(f"-s{run.settings.seed}")
-            groups.setdefault((run.settings.env, name), []).append(run)
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for title in ("world", "agent", "finished", "", "now"):
-            table.add_column(title)
-        done = 0
-        rows = []
-        for (env, name), runs in groups.items():
-            standings = {run: sweep.standing(run) for run in runs if run.path not in ended}
-            done += sum(how.step for how in standings.values())
-            done += sum(run.settings.total_timesteps for run in runs if run.path in ended and run in left)
-            active = [(run, how) for run, how in standings.items() if how.state == "running"]
-            bad = sum(run.path in failed for run in runs)
-            good = sum(run.path in ended for run in runs) - bad
-            now = "  ".join(f"s{run.settings.seed} {how.step / how.total:.0%}" for run, how in active)
-            share = sum(1.0 if run.path in ended else standings[run].step / standings[run].total for run in runs)
-            words = f"{good} of {len(runs)}" + (f", {bad} failed" if bad else "")
-            rows.append((bool(active), good == len(runs), (env, name, words, ProgressBar(len(runs), share, 20), now)))
-        room = max(console.height - 5, 3)
-        urgent = sorted(range(len(rows)), key=lambda index: (not rows[index][0], rows[index][1], index))[:room]
-        for index in sorted(urgent):
-            table.add_row(*rows[index][2], style="dim" if rows[index][1] else "")
-        if len(rows) > room:
-            table.add_row(Text(f"and {len(rows) - room} more", style="dim"))
-        gone = time.monotonic() - began
-        pace = (done - first) / gone if gone > 0 else 0.0
-        ahead = f", about {clock((total - done) / pace)} left" if pace > 0 else ""
-        head = Text(f"{len(ended) - len(failed)} of {len(sweep.experiment.runs)} runs, {clock(gone)} gone{ahead}")
-        return Group(head, table, Text("Ctrl-C saves everything; the same command goes on", style="dim"))
-
-    with Live(body(), console=console, auto_refresh=False) as live:
-        last = 0.0
-
-        def tick() -> None:
-            nonlocal last
-            if time.monotonic() - last > 1.0:
-                live.update(body(), refresh=True)
-                last = time.monotonic()
-
-        def tell(run: Planned, good: bool, seconds: float) -> None:
-            ended.add(run.path)
-            if not good:
-                failed.add(run.path)
-
-        yield tick, tell
-        live.update(body(), refresh=True)
-
+from sadapt.cli.common import Flag, OptionalFile, OptionalFolder, progress, require_suffix
 
 RESULTS = Annotated[Path, tyro.conf.Positional, arg(metavar="RESULTS", help_behavior_hint="")]
 
@@ -266,17 +25,17 @@ class FiguresCommand:
     """Where to draw; RESULTS/figures if not given."""
     only: Annotated[tuple[str, ...], arg(metavar="F2 F3 ...", help_behavior_hint="")] = ()
     """Only these figures."""
-    learner: Literal["dqn", "pqn"] = "pqn"
-    """Whose runs."""
+    learner: str = "pqn"
+    """Whose runs: pqn, dqn, ppo, or one of your own."""
     aggregate: Flag = False
     """Interquartile means with bootstrap intervals instead of means with deviations, and a summary over worlds."""
     json: Flag = False
     """Print JSON instead of a table."""
 
     def run(self) -> None:
+        from sadapt.output import Column, show, show_json
         from sadapt.report.figures import draw
         from sadapt.report.stored import load
-        from sadapt.tables import Column, show, show_json
 
         results = load(self.results)
         with progress(self.json) as tell:
@@ -303,8 +62,8 @@ class ClaimsCommand:
 
     results: RESULTS
     """Folder of runs, as `sadapt sweep` makes it."""
-    learner: Literal["dqn", "pqn"] = "pqn"
-    """Whose runs."""
+    learner: str = "pqn"
+    """Whose runs: pqn, dqn, ppo, or one of your own."""
     out: OptionalFile = None
     """Write the table as Markdown too."""
     json: Flag = False
@@ -312,8 +71,8 @@ class ClaimsCommand:
 
     def run(self) -> None:
         from sadapt.experiments.claims import as_records, evaluate, markdown
+        from sadapt.output import Column, console, show, show_json
         from sadapt.report.stored import load
-        from sadapt.tables import Column, console, show, show_json
 
         results = load(self.results)
         claims = evaluate(results, learner=self.learner)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from sadapt.cli.common import EnvName, Flag, OptionalCount, OptionalFile, at_least, progress, require_suffix
+from tyro.conf import DisallowNone, arg
+
+from sadapt.cli.common import EnvName, Flag, Imports, OptionalCount, OptionalFile, at_least, progress, require_suffix
 from sadapt.errors import UserError, nearest
+from sadapt.registry import TABLES, import_modules
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from sadapt.envs.base import Env, Facts, Policy
+    from sadapt.envs.base import Env, Policy
     from sadapt.motivation.probe import Report
 
 GREY = "#7A7A7A"
@@ -27,12 +30,14 @@ class ListCommand:
     json: Flag = False
     """Print JSON instead of a table."""
 
-    def run(self) -> None:
-        from sadapt.envs import registry
-        from sadapt.envs.atari import atari_freeway
-        from sadapt.tables import Column, show, show_json
+    imports: Imports = ()
 
-        records = [_facts(env) for env in (*map(registry.make, registry.names()), atari_freeway())]
+    def run(self) -> None:
+        import_modules(self.imports)
+        from sadapt.envs.table import names
+        from sadapt.output import Column, show, show_json
+
+        records = [_facts(name) for name in names()]
         if self.json:
             return show_json(records)
         return show(
@@ -60,34 +65,36 @@ class ProbeCommand:
     """Seed of every random draw."""
     layout: OptionalFile = None
     """A map of your own: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
-    marginal: Literal["bernoulli", "gaussian"] = "bernoulli"
-    """Distribution fitted to every entry of the observation."""
-    pseudo_count: float = 0.0
-    """All-zero observations that every episode's marginal starts with."""
+    marginal: Annotated[str, arg(metavar="NAME")] = "bernoulli"
+    """Distribution fitted to what is seen: bernoulli, gaussian, or one of your own."""
+    pseudo_count: Annotated[float | None, DisallowNone, arg(metavar="FLOAT", help_behavior_hint="")] = None
+    """All-zero observations that every episode's marginal starts with, where it has such; none if not given."""
     plot: OptionalFile = None
     """Draw entropy over time too (.png, .svg or .pdf)."""
     json: Flag = False
     """Print JSON instead of a table."""
     quiet: Flag = False
     """No progress on standard error."""
+    imports: Imports = ()
 
     def run(self) -> None:
         at_least(1, "--episodes", self.episodes)
         if self.plot is not None:
             require_suffix("--plot", self.plot, (".png", ".svg", ".pdf"))
-        from sadapt.envs import registry
-        from sadapt.motivation.probe import probe
-        from sadapt.tables import show_json
+        import_modules(self.imports)
+        from sadapt.api import probe
+        from sadapt.output import show_json
 
-        env = registry.make(self.env, layout=self.layout)
+        changes: dict[str, Any] = {} if self.pseudo_count is None else {"pseudo_count": self.pseudo_count}
         with progress(self.quiet) as on_progress:
             report = probe(
-                env,
+                self.env,
+                marginal=self.marginal,
+                layout=self.layout,
                 episodes=self.episodes,
                 seed=self.seed,
-                kind=self.marginal,
-                pseudo_count=self.pseudo_count,
                 on_progress=on_progress,
+                **changes,
             )
         if self.plot is not None:
             _plot(report, self.plot)
@@ -114,15 +121,17 @@ class FilmCommand:
     """A map of your own: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
     out: OptionalFile = None
     """Where to write the film; ENV-POLICY.gif here if not given."""
+    imports: Imports = ()
 
     def run(self) -> None:
         at_least(1, "--fps", self.fps)
         if self.steps is not None:
             at_least(1, "--steps", self.steps)
-        from sadapt.envs import registry
+        import_modules(self.imports)
+        from sadapt.envs import make
         from sadapt.film import save
 
-        env = registry.make(self.env, layout=self.layout)
+        env = make(self.env, layout=self.layout)
         frames = _frames(env, _policy(env, self.policy), seed=self.seed, steps=self.steps or env.horizon)
         print(save(frames, self.out or Path(f"{self.env}-{self.policy}.gif"), fps=self.fps))
 
@@ -132,22 +141,30 @@ def _shortened(names: Sequence[str], most: int = 4) -> str:
     return ", ".join(names) if len(names) <= most else f"{', '.join(names[:2])} and {len(names) - 2} more"
 
 
-def _facts(env: Facts) -> dict[str, Any]:
-    """What `sadapt list` tells about a world."""
+def _facts(name: str) -> dict[str, Any]:
+    """What `sadapt list` tells about a world: what its row says, or what it says itself once it is made."""
+    found = dict(TABLES["env"][name].hints)
+    if not {"size", "horizon", "actions", "channels", "policies", "unseen", "about"} <= found.keys():
+        from sadapt.envs.registry import make_any
+
+        env = make_any(name)
+        found = {key: getattr(env, key) for key in ("horizon", "actions", "channels", "about")}
+        found |= {"size": env.obs_shape[:-1], "policies": tuple(getattr(env, "scripted", {}))}
+        found["unseen"] = [each for i, each in enumerate(env.channels) if i not in env.marginal_channels]
     return {
-        "name": env.name,
-        "size": env.obs_shape[:-1],
-        "horizon": env.horizon,
-        "actions": env.actions,
-        "channels": env.channels,
-        "seen_by_marginal": [env.channels[channel] for channel in env.marginal_channels],
-        "policies": ["random", *getattr(env, "scripted", {})],
-        "about": env.about,
+        "name": name,
+        "size": found["size"],
+        "horizon": found["horizon"],
+        "actions": found["actions"],
+        "channels": found["channels"],
+        "seen_by_marginal": [channel for channel in found["channels"] if channel not in found["unseen"]],
+        "policies": ["random", *found["policies"]],
+        "about": found["about"],
     }
 
 
 def _show_report(report: Report) -> None:
-    from sadapt.tables import Column, console, show
+    from sadapt.output import Column, console, show
 
     records = [
         {
@@ -232,10 +249,11 @@ def _frames(env: Env, policy: Policy, *, seed: int, steps: int) -> Iterator[np.n
 
     from sadapt.motivation.bandits import fixed
     from sadapt.motivation.episode import episodes
-    from sadapt.motivation.marginals import marginal_family
-    from sadapt.motivation.playing import advance, begin
+    from sadapt.motivation.rollout import advance, begin
+    from sadapt.registry import Choice
+    from sadapt.training.parts import marginal_of
 
-    marginal = marginal_family("bernoulli" if env.binary else "gaussian")(env.seen_shape)
+    marginal = marginal_of(env, Choice("auto"), {})
     rules = episodes(env, marginal, fixed(0), on_death=env.on_death, horizon=steps)
     act = lambda key, episode: policy(key, episode.world, marginal.features(episode.marginal))  # noqa: E731
     step = jax.jit(advance(env, rules, act))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 from typing import Any
 
 import jax
@@ -9,23 +11,67 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt.envs.base import Eye, HostEnv, Step, WorldFailed
-from sadapt.errors import UserError
+from sadapt.envs.table import AtariSettings
+from sadapt.errors import UserError, nearest
+from sadapt.registry import find
 
 Array = jax.Array
 SIDE, SKIP, STACK, NOOPS = 84, 4, 4, 30
+LONGEST = 27_000
+"""Steps after which every game is stopped: half an hour of frames."""
 HORIZON = 2_048
 """Freeway's own clock ends a game after about 2,045 actions, each held for four frames."""
 
 
-def atari_freeway(*, name: str = "atari-freeway", frame_size: int = 21) -> HostEnv:
-    """Freeway: grey frames of 84 x 84, four at a time for the policy, one of `frame_size` squared for the marginal."""
-    if frame_size < 1 or SIDE % frame_size:
-        raise UserError(f"--frame-size must divide {SIDE} (7, 12, 14, 21, 28, 42, 84, ...); got {frame_size}")
-    block = SIDE // frame_size
+def freeway(name: str = "atari-freeway", settings: AtariSettings = AtariSettings()) -> HostEnv:
+    """Freeway, the paper's."""
+    hints = find("env", "atari-freeway").hints
+    return atari("freeway", hints["actions"], name, settings, horizon=HORIZON, about=hints["about"])
+
+
+def game(name: str, settings: AtariSettings = AtariSettings()) -> HostEnv:
+    """Any game of ale-py by its ROM's name: `atari:pong`, `atari:montezuma_revenge` or `atari:MontezumaRevenge`."""
+    title = rom(name.partition(":")[2])
+    return atari(title, minimal_actions(title), name, settings, horizon=LONGEST, about=f"{title} on Atari")
+
+
+def rom(given: str) -> str:
+    """The ROM's name, also from Gymnasium's spelling of it."""
+    known = _ale_py("ale_py.roms").get_all_rom_ids()
+    spelled = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", given).lower().replace("-", "_")
+    if spelled not in known:
+        raise UserError(f"unknown Atari game {given!r}: {nearest(spelled, known)}")
+    return spelled
+
+
+def minimal_actions(title: str) -> tuple[str, ...]:
+    """What a game's joystick can do, by name."""
+    ale_py = _ale_py("ale_py")
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    ale = ale_py.ALEInterface()
+    ale.loadROM(_ale_py("ale_py.roms").get_rom_path(title))
+    return tuple(action.name.lower() for action in ale.getMinimalActionSet())
+
+
+def _ale_py(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise UserError("Atari needs ale-py: pip install 'sadapt[atari]'") from error
+
+
+def atari(
+    title: str, actions: tuple[str, ...], name: str, settings: AtariSettings, *, horizon: int, about: str
+) -> HostEnv:
+    """Grey frames of 84 x 84, four at a time for the policy, one of `frame_size` squared for the marginal."""
+    size = settings.frame_size
+    if SIDE % size:
+        raise UserError(f"--frame-size must divide {SIDE} (7, 12, 14, 21, 28, 42, 84, ...); got {size}")
+    block = SIDE // size
 
     def look(obs: Array) -> Array:
         """Means of blocks, added up as whole numbers, which XLA does ten times as fast."""
-        cells = obs.reshape(*obs.shape[:-3], frame_size, block, frame_size, block, 1)
+        cells = obs.reshape(*obs.shape[:-3], size, block, size, block, 1)
         return jnp.sum(cells, axis=(-4, -2), dtype=jnp.int32) / (255 * block * block)
 
     return HostEnv(
@@ -33,28 +79,24 @@ def atari_freeway(*, name: str = "atari-freeway", frame_size: int = 21) -> HostE
         obs_shape=(SIDE, SIDE, 1),
         obs_dtype=np.uint8,
         channels=("grey",),
-        actions=("stay", "up", "down"),
-        horizon=HORIZON,
+        actions=actions,
+        horizon=horizon,
         marginal_channels=(0,),
         high=255.0,
         stack=STACK,
-        eye=Eye(look, (frame_size, frame_size, 1)),
-        about="cross ten lanes of traffic, on Atari",
-        open=lambda num_envs: AtariWorlds("freeway", num_envs),
+        eye=Eye(look, (size, size, 1)),
+        about=about,
+        open=lambda num_envs: AtariWorlds(title, num_envs),
     )
 
 
 class AtariWorlds:
     """Games side by side, in ale-py's own threads."""
 
-    def __init__(self, game: str, num_envs: int) -> None:
-        try:
-            from ale_py.vector_env import AtariVectorEnv
-        except ModuleNotFoundError as error:
-            raise UserError("Atari needs ale-py: pip install 'sadapt[atari]'") from error
-        self._game = game
-        self._worlds: Any = AtariVectorEnv(
-            game,
+    def __init__(self, title: str, num_envs: int) -> None:
+        self._title = title
+        self._worlds: Any = _ale_py("ale_py.vector_env").AtariVectorEnv(
+            title,
             num_envs,
             img_height=SIDE,
             img_width=SIDE,
@@ -72,7 +114,7 @@ class AtariWorlds:
             obs, reward, ended, cut, _ = self._worlds.step(np.ascontiguousarray(actions, np.int64))
         except Exception as error:
             raise WorldFailed(
-                f"atari {self._game} raised {type(error).__name__} ({error}) on {actions.tolist()}"
+                f"atari {self._title} raised {type(error).__name__} ({error}) on {actions.tolist()}"
             ) from error
         self._latest = np.moveaxis(obs, 1, -1)
         return Step(self._latest, np.asarray(reward, np.float32), ended | cut, {})  # type: ignore[arg-type]

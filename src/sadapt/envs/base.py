@@ -1,4 +1,4 @@
-"""The contract of a world: facts that everybody needs, and how it moves, in JAX or outside of it."""
+"""The contract of a world: how it moves, in JAX or outside of it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+
+from sadapt.envs.facts import Eye, Facts
 
 Array = jax.Array
 State = Any
@@ -24,79 +25,6 @@ class Step(NamedTuple):
     terminated: Array
     counters: dict[str, Array]
     """World-specific quantities to be summed over an episode (rows cleared, ...); may be empty."""
-
-
-class Eye(NamedTuple):
-    """How the marginal looks at an observation, where it does not simply see some of its channels."""
-
-    look: Callable[[Array], Array]
-    shape: tuple[int, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What others need to know about a world."""
-
-    name: str
-    obs_shape: tuple[int, ...]
-    obs_dtype: Any
-    channels: tuple[str, ...]
-    """What each entry of the last observation axis shows."""
-    actions: tuple[str, ...]
-    horizon: int
-    """Steps in an episode, T."""
-    marginal_channels: tuple[int, ...]
-    """Channels that the state marginal models; the policy sees all of them."""
-    agent_channel: int | None = None
-    """Channel with exactly one 1, where the agent is; None where there is no such thing."""
-    on_death: str = "end"
-    """How an episode best treats `terminated` before the horizon: end, soft or shock."""
-    low: float = 0.0
-    high: float = 1.0
-    """Bounds of the observation's entries; [0, 1] with an integer dtype means binary."""
-    stack: int = 1
-    """Latest observations that the policy sees at once, along the last axis."""
-    eye: Eye | None = None
-    """How the marginal looks at an observation; None looks at `marginal_channels`."""
-    counters: tuple[str, ...] = ()
-    """Names of the counters that `step` reports."""
-    about: str = ""
-    """One line for `sadapt list`."""
-
-    @property
-    def num_actions(self) -> int:
-        return len(self.actions)
-
-    @property
-    def binary(self) -> bool:
-        """Whether every entry of an observation is 0 or 1."""
-        return (self.low, self.high) == (0, 1) and np.dtype(self.obs_dtype).kind in "bui"
-
-    @property
-    def policy_shape(self) -> tuple[int, ...]:
-        """Shape of what the policy sees: the latest observations one after another along the last axis."""
-        return (*self.obs_shape[:-1], self.obs_shape[-1] * self.stack)
-
-    @property
-    def seen_shape(self) -> tuple[int, ...]:
-        """Shape of what the marginal models."""
-        return self.eye.shape if self.eye is not None else (*self.obs_shape[:-1], len(self.marginal_channels))
-
-    def seen(self, obs: Array) -> Array:
-        """What the marginal models of an observation."""
-        if self.eye is not None:
-            return self.eye.look(obs)
-        if self.marginal_channels == tuple(range(self.obs_shape[-1])):
-            return obs
-        return obs[..., np.asarray(self.marginal_channels)]
-
-    def stacked(self, obs: Array) -> Array:
-        """What the policy sees when an episode begins: the first observation, as if it had always been there."""
-        return obs if self.stack == 1 else jnp.concatenate([obs] * self.stack, axis=-1)
-
-    def pushed(self, seen: Array, obs: Array) -> Array:
-        """What the policy sees after one more observation."""
-        return obs if self.stack == 1 else jnp.concatenate([seen[..., self.obs_shape[-1] :], obs], axis=-1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,3 +70,4 @@ class HostEnv(Facts):
 
 
 AnyEnv = Env | HostEnv
+__all__ = ["AnyEnv", "Array", "Env", "Eye", "Facts", "HostEnv", "HostWorlds", "Policy", "State", "Step", "WorldFailed"]

@@ -16,9 +16,11 @@ import numpy as np
 
 from sadapt.envs import bitboard, scripted
 from sadapt.envs.base import Env, Step
-from sadapt.envs.grid import ACTIONS, next_cells
-from sadapt.envs.layout import Layout
+from sadapt.envs.grid import next_cells
+from sadapt.envs.layout import Layout, chosen
+from sadapt.envs.table import BUTTERFLIES, MapSettings
 from sadapt.envs.tiles import paint
+from sadapt.registry import find
 
 Array = jax.Array
 FLUTTER_EVERY = 3
@@ -70,7 +72,7 @@ def butterflies(layout: Layout, *, name: str = "butterflies", horizon: int = 100
         state = ButterfliesState(jnp.asarray(layout.butterflies), jnp.asarray(start), jnp.zeros((), jnp.int32))
         return state, observe(state)
 
-    def rules(state: ButterfliesState, action: Array, direction: Array) -> tuple[ButterfliesState, Step]:
+    def advance(state: ButterfliesState, action: Array, direction: Array) -> tuple[ButterfliesState, Step]:
         catcher = jnp.asarray(table)[state.catcher, action]
         here = bitboard.single(catcher // width, catcher % width, (height, width))
         flying = bitboard.pack(state.butterflies)
@@ -84,7 +86,7 @@ def butterflies(layout: Layout, *, name: str = "butterflies", horizon: int = 100
         return state, Step(observe(state), caught.astype(jnp.float32), ~jnp.any(left > 0), {})
 
     def step(key: Array, state: ButterfliesState, action: Array) -> tuple[ButterfliesState, Step]:
-        return rules(state, action, draw(key, (height, width)))
+        return advance(state, action, draw(key, (height, width)))
 
     def render(state: ButterfliesState) -> np.ndarray:
         flying = np.asarray(state.butterflies)
@@ -98,11 +100,17 @@ def butterflies(layout: Layout, *, name: str = "butterflies", horizon: int = 100
         render=render,
         obs_shape=(height, width, 3),
         obs_dtype=np.uint8,
-        channels=("wall", "butterfly", "catcher"),
-        actions=ACTIONS,
+        channels=BUTTERFLIES.channels,
+        actions=BUTTERFLIES.actions,
         horizon=horizon,
-        marginal_channels=(0, 1),
+        marginal_channels=BUTTERFLIES.marginal_channels,
         agent_channel=2,
         scripted=scripted.butterflies(layout),
-        about="catch butterflies that flutter about",
+        about=BUTTERFLIES.about,
     )
+
+
+def on_map(name: str, settings: MapSettings = MapSettings()) -> Env:
+    """The world of the catalogue called `name`, on its own map or on the user's."""
+    horizon = find("env", name).hints["horizon"]
+    return butterflies(chosen(name, settings.layout, "butterflies"), name=name, horizon=horizon)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-ACTIONS = ("stay", "left", "up", "right", "down")
 MOVES = ((0, 0), (0, -1), (-1, 0), (0, 1), (1, 0))
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
-import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -20,7 +17,9 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from sadapt.envs.base import Eye, HostEnv, Step, WorldFailed
+from sadapt.envs.table import GymnasiumSettings
 from sadapt.errors import UserError, nearest
+from sadapt.registry import IMPORTED, import_modules
 
 PREFIX = "gym:"
 WORDS: dict[str, Any] = {"max_episode_steps": -1, "disable_env_checker": True}
@@ -29,15 +28,10 @@ Array = jax.Array
 Encode = Callable[[Any], np.ndarray]
 
 
-def gymnasium_world(
-    name: str, *, horizon: int | None = None, obs_key: str | None = None, imports: str | None = None
-) -> HostEnv:
-    """The world `gym:ID`; `imports` is a module to import first, which registers the user's own ids."""
-    if imports is not None:
-        _import(imports)
-    spec = _spec(name.removeprefix(PREFIX))
-    # With its module before it, an id can be made in any process.
-    env_id = spec.id if imports is None else f"{_module(imports)}:{spec.id}"
+def gymnasium_world(name: str, settings: GymnasiumSettings = GymnasiumSettings()) -> HostEnv:
+    """The world `gym:ID`; ids of the user's own are registered by the modules that they asked to import."""
+    env_id, obs_key = name.removeprefix(PREFIX), settings.obs_key
+    spec = _spec(env_id)
     example = _make(env_id)
     try:
         space, actions = example.observation_space, example.action_space
@@ -46,7 +40,7 @@ def gymnasium_world(
     if not isinstance(actions, spaces.Discrete):
         raise UserError(f"{name} has the action space {actions}; only discrete actions can be learned: wrap it in one")
     space = _part(name, space, obs_key)
-    last = horizon or spec.max_episode_steps
+    last = settings.horizon or spec.max_episode_steps
     if last is None:
         raise UserError(f"{name} does not say how long an episode is: give --horizon STEPS")
     shape, dtype, low, high, encode = _entries(name, space)
@@ -87,7 +81,7 @@ class GymnasiumWorlds:
         else:
             # Processes begin from nothing, because JAX' threads do not survive a fork.
             self._several = AsyncVectorEnv(
-                [partial(gym.make, env_id, **WORDS)] * num_envs,
+                [partial(_made_after, tuple(IMPORTED), env_id)] * num_envs,
                 autoreset_mode=AutoresetMode.DISABLED,
                 context="forkserver" if os.name == "posix" else "spawn",
             )
@@ -157,6 +151,12 @@ class GymnasiumWorlds:
         return wanted
 
 
+def _made_after(modules: tuple[str, ...], env_id: str) -> gym.Env:
+    """In a process of its own: the world, after the modules that register it."""
+    import_modules(modules)
+    return gym.make(env_id, **WORDS)
+
+
 def _make(env_id: str, **words: Any) -> gym.Env:
     try:
         return gym.make(env_id, **WORDS, **words)
@@ -176,22 +176,6 @@ def _can_draw(env_id: str) -> bool:
         except Exception:
             return False
     return isinstance(picture, np.ndarray)
-
-
-def _module(given: str) -> str:
-    """A module's name, also from its file's."""
-    return given.removesuffix(".py").replace("/", ".").lstrip(".")
-
-
-def _import(module: str) -> None:
-    """Imports the user's module, found from the folder that the program was started in."""
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        importlib.import_module(_module(module))
-    except ImportError as error:
-        raise UserError(f"--import {module}: {error}; name a module that Python finds from here ({here})") from error
 
 
 def _spec(env_id: str) -> Any:

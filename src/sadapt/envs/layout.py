@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy import ndimage
 
 from sadapt.errors import UserError
 
@@ -104,12 +103,30 @@ def _single(cells: np.ndarray, character: str, source: str) -> tuple[int, int]:
 
 
 def _require_reachable(layout: Layout) -> None:
-    region, _ = ndimage.label(~layout.wall)
-    home = region[layout.agent]
+    reached = _reachable(layout.wall, layout.agent)
     wanted = [] if layout.goal is None else [("goal", layout.goal)]
     wanted += [("butterfly", (int(row), int(column))) for row, column in np.argwhere(layout.butterflies)]
     for what, place in wanted:
-        if region[place] != home:
+        if not reached[place]:
             row, column = place
             message = f"the agent cannot reach this {what}: walls or the map's edge cut it off; open a way to it"
             raise _error(layout.source, row + 1, column + 1, message)
+
+
+def _reachable(wall: np.ndarray, start: tuple[int, int]) -> np.ndarray:
+    """bool[H, W]: the cells that can be walked to."""
+    reached, todo = np.zeros_like(wall), [start]
+    while todo:
+        row, column = todo.pop()
+        inside = 0 <= row < wall.shape[0] and 0 <= column < wall.shape[1]
+        if inside and not wall[row, column] and not reached[row, column]:
+            reached[row, column] = True
+            todo += [(row + down, column + right) for down, right in ((0, -1), (-1, 0), (0, 1), (1, 0))]
+    return reached
+
+
+def chosen(name: str, layout: str | None, kind: str) -> Layout:
+    """A world's own map, or the user's: a file, or the map's text itself."""
+    if layout is None:
+        return packaged(name, kind)
+    return parse(layout, "the stored map", kind) if "\n" in layout else load(layout, kind)

@@ -14,9 +14,11 @@ import numpy as np
 
 from sadapt.envs import scripted
 from sadapt.envs.base import Env, Step
-from sadapt.envs.grid import ACTIONS, next_cells
-from sadapt.envs.layout import Layout
+from sadapt.envs.grid import next_cells
+from sadapt.envs.layout import Layout, chosen
+from sadapt.envs.table import MAZE, MapSettings
 from sadapt.envs.tiles import paint
+from sadapt.registry import find
 
 Array = jax.Array
 
@@ -65,11 +67,17 @@ def maze(layout: Layout, *, name: str = "maze", horizon: int = 100) -> Env:
         render=render,
         obs_shape=(height, width, 3),
         obs_dtype=np.uint8,
-        channels=("wall", "agent", "goal"),
-        actions=ACTIONS,
+        channels=MAZE.channels,
+        actions=MAZE.actions,
         horizon=horizon,
-        marginal_channels=(0, 1, 2),
+        marginal_channels=MAZE.marginal_channels,
         agent_channel=1,
         scripted=scripted.maze(layout),
-        about="find the goal in a maze of long corridors",
+        about=MAZE.about,
     )
+
+
+def on_map(name: str, settings: MapSettings = MapSettings()) -> Env:
+    """The world of the catalogue called `name`, on its own map or on the user's."""
+    horizon = find("env", name).hints["horizon"]
+    return maze(chosen(name, settings.layout, "maze"), name=name, horizon=horizon)

@@ -15,6 +15,7 @@ import numpy as np
 
 from sadapt.envs import asterix, breakout, freeway, screen, scripted, seaquest, space_invaders
 from sadapt.envs.base import Env, Step
+from sadapt.envs.table import MINATAR, WorldSettings
 from sadapt.envs.tiles import paint_channels
 
 Array = jax.Array
@@ -22,65 +23,16 @@ STICKY = 0.1
 """How often an action is replaced by the one before it."""
 
 
-class Game(NamedTuple):
-    """A game's rules and what there is to know about it."""
-
-    module: ModuleType
-    """Its rules: `reset(key) -> state`, `step(key, state, action) -> (state, reward, ended)`, `observe(state)`."""
-    actions: tuple[str, ...]
-    channels: tuple[str, ...]
-    agent_channel: int | None
-    about: str
-
-
-GAMES = {
-    "minatar-asterix": Game(
-        asterix,
-        ("no-op", "left", "up", "right", "down"),
-        ("player", "enemy", "trail", "gold"),
-        0,
-        "collect gold that drifts by among enemies",
-    ),
-    "minatar-breakout": Game(
-        breakout,
-        ("no-op", "left", "right"),
-        ("paddle", "ball", "trail", "brick"),
-        0,
-        "keep a ball in the air that breaks bricks",
-    ),
-    "minatar-freeway": Game(
-        freeway,
-        ("no-op", "up", "down"),
-        ("chicken", "car", "speed 1", "speed 2", "speed 3", "speed 4", "speed 5"),
-        0,
-        "cross a road of eight lanes",
-    ),
-    "minatar-seaquest": Game(
-        seaquest,
-        ("no-op", "left", "up", "right", "down", "fire"),
-        (
-            "submarine",
-            "stern",
-            "torpedo",
-            "trail",
-            "enemy torpedo",
-            "fish",
-            "enemy submarine",
-            "oxygen gauge",
-            "diver gauge",
-            "diver",
-        ),
-        0,
-        "bring divers up before the air runs out",
-    ),
-    "minatar-space-invaders": Game(
-        space_invaders,
-        ("no-op", "left", "right", "fire"),
-        ("cannon", "alien", "alien left", "alien right", "bullet", "alien bullet"),
-        0,
-        "shoot rows of aliens that shoot back",
-    ),
+RULES: dict[str, ModuleType] = {
+    "asterix": asterix,
+    "breakout": breakout,
+    "freeway": freeway,
+    "seaquest": seaquest,
+    "space-invaders": space_invaders,
 }
+"""Each game's rules: `reset(key) -> state`, `step(key, state, action) -> (state, reward, ended)`, `observe(state)`."""
+AGENT = 0
+"""The channel of the player, in every game."""
 
 
 class ArcadeState(NamedTuple):
@@ -96,8 +48,9 @@ def minatar(*, name: str, horizon: int = 500) -> Env:
     A lost game begins anew while the episode goes on (`on_death="soft"`): entropies of episodes can only be compared if
     all of them are equally long, and a random agent loses most of these games within a hundred steps.
     """
-    game = GAMES[name]
-    begin, advance, look = map(jax.jit, (game.module.reset, game.module.step, game.module.observe))
+    title = name.removeprefix("minatar-")
+    game, rules = MINATAR[title], RULES[title]
+    begin, advance, look = map(jax.jit, (rules.reset, rules.step, rules.observe))
 
     def reset(key: Array) -> tuple[ArcadeState, Array]:
         state = ArcadeState(begin(key), jnp.int32(0))
@@ -123,9 +76,14 @@ def minatar(*, name: str, horizon: int = 500) -> Env:
         channels=game.channels,
         actions=game.actions,
         horizon=horizon,
-        marginal_channels=tuple(range(len(game.channels))),
-        agent_channel=game.agent_channel,
+        marginal_channels=game.marginal_channels,
+        agent_channel=AGENT,
         on_death="soft",
         scripted=scripted.arcade(game.actions),
         about=game.about,
     )
+
+
+def arcade(name: str, settings: WorldSettings = WorldSettings()) -> Env:
+    """The game of the catalogue called `name`."""
+    return minatar(name=name)

@@ -1,70 +1,46 @@
-"""Every world by name."""
+"""Worlds made by their names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from sadapt.envs.base import Env
-from sadapt.envs.butterflies import butterflies
-from sadapt.envs.layout import Layout, load, packaged, parse
-from sadapt.envs.maze import maze
-from sadapt.envs.minatar import minatar
-from sadapt.envs.tetris import tetris
-from sadapt.errors import UserError, nearest
+from sadapt.envs.base import AnyEnv, Env, HostEnv
+from sadapt.envs.table import MapSettings, compiled, names
+from sadapt.errors import UserError
+from sadapt.registry import Part, find
 
-
-class Entry(NamedTuple):
-    """How a world is made; `kind` names the maps that it takes, None if it takes none."""
-
-    build: Callable[..., Env]
-    horizon: int
-    kind: str | None = None
+__all__ = ["compiled", "make", "make_any", "names"]
 
 
-REGISTRY: dict[str, Entry] = {
-    "maze-small": Entry(maze, 100, "maze"),
-    "maze-large": Entry(maze, 250, "maze"),
-    "butterflies-small": Entry(butterflies, 100, "butterflies"),
-    "butterflies-large": Entry(butterflies, 500, "butterflies"),
-    "butterflies-very-high": Entry(butterflies, 500, "butterflies"),
-    "butterflies-high": Entry(butterflies, 500, "butterflies"),
-    "butterflies-medium": Entry(butterflies, 500, "butterflies"),
-    "butterflies-low": Entry(butterflies, 500, "butterflies"),
-    "butterflies-very-low": Entry(butterflies, 500, "butterflies"),
-    "tetris": Entry(tetris, 200),
-    "minatar-asterix": Entry(minatar, 500),
-    "minatar-breakout": Entry(minatar, 500),
-    "minatar-freeway": Entry(minatar, 500),
-    "minatar-seaquest": Entry(minatar, 500),
-    "minatar-space-invaders": Entry(minatar, 500),
-}
+def make_any(name: str, settings: Any = None) -> AnyEnv:
+    """The world called `name` as its own settings want it, in JAX or outside of it."""
+    part = find("env", name)
+    given = part.defaults() if settings is None else settings
+    env = part.make(name, settings=given if part.settings is not None else None)
+    if not isinstance(env, Env | HostEnv):
+        raise UserError(
+            f"the factory of the world {name!r} made {type(env).__name__}; it must make an Env or a HostEnv"
+        )
+    horizon = getattr(given, "horizon", None)
+    return env if horizon is None else replace(env, horizon=horizon)
 
 
-OUTSIDE = ("gym:", "atari-freeway")
-"""How the names of worlds begin that are not written in JAX."""
-
-
-def names() -> tuple[str, ...]:
-    """The names that `make` knows."""
-    return tuple(REGISTRY)
-
-
-def make(name: str, layout: str | Path | None = None, *, layout_text: str | None = None) -> Env:
-    """The world called `name`, on its own map or on the user's, from a file or as text."""
-    if name.startswith(OUTSIDE):
+def make(name: str, layout: str | Path | None = None) -> Env:
+    """The JAX world called `name`, on its own map or on the user's (a file, or the map's text)."""
+    part = find("env", name)
+    if not part.hints.get("compiled", True):
         raise UserError(f"{name!r} is not written in JAX: it can be trained in (`sadapt train {name}`), but not probed")
-    if name not in REGISTRY:
-        raise UserError(f"unknown world {name!r}: {nearest(name, [*REGISTRY, 'atari-freeway'])}")
-    entry = REGISTRY[name]
-    if entry.kind is None:
-        if layout is not None:
-            raise UserError(f"{name!r} has no map, so --layout {layout} means nothing to it; leave it away")
-        return entry.build(name=name, horizon=entry.horizon)
-    chosen: Layout
-    if layout_text is not None:
-        chosen = parse(layout_text, "the stored map", entry.kind)
-    else:
-        chosen = packaged(name, entry.kind) if layout is None else load(layout, entry.kind)
-    return entry.build(chosen, name=name, horizon=entry.horizon)
+    env = make_any(name, _with_layout(part, name, layout))
+    assert isinstance(env, Env)
+    return env
+
+
+def _with_layout(part: Part, name: str, layout: str | Path | None) -> Any:
+    settings = part.defaults()
+    if layout is None:
+        return settings
+    if not isinstance(settings, MapSettings):
+        raise UserError(f"{name!r} has no map, so --layout {layout} means nothing to it; leave it out")
+    return replace(settings, layout=str(layout))

@@ -15,6 +15,7 @@ import numpy as np
 
 from sadapt.envs import scripted
 from sadapt.envs.base import Env, Step
+from sadapt.envs.table import TETRIS, WorldSettings
 from sadapt.envs.tiles import paint
 
 Array = jax.Array
@@ -103,21 +104,20 @@ def tetris(*, name: str = "tetris", horizon: int = 200) -> Env:
         state = TetrisState(jnp.zeros((HEIGHT, WIDTH), bool), draw(key))
         return state, observe(state)
 
-    def rules(state: TetrisState, action: Array, piece: Array) -> tuple[TetrisState, Step]:
+    def advance(state: TetrisState, action: Array, piece: Array) -> tuple[TetrisState, Step]:
         board, rows, lost = place(state.board, state.piece, action)
         state = TetrisState(board, piece)
         reward = jnp.where(lost, jnp.float32(LOSS), jnp.float32(0))
         return state, Step(observe(state), reward, lost, {"rows": rows})
 
     def step(key: Array, state: TetrisState, action: Array) -> tuple[TetrisState, Step]:
-        return rules(state, action, draw(key))
+        return advance(state, action, draw(key))
 
     def render(state: TetrisState) -> np.ndarray:
         strip = np.zeros((3, WIDTH), bool)
         ghost = np.concatenate([PREVIEW[int(state.piece)][:3], np.zeros((HEIGHT, WIDTH), bool)])
         return paint([(np.concatenate([strip, np.asarray(state.board)]), "block"), (ghost, "ghost")], floor="well")
 
-    names = tuple(f"rotation {a // 3}, column {a % 3}" for a in range(ACTIONS))
     return Env(
         name=name,
         reset=reset,
@@ -125,12 +125,17 @@ def tetris(*, name: str = "tetris", horizon: int = 200) -> Env:
         render=render,
         obs_shape=(HEIGHT, WIDTH, 2),
         obs_dtype=np.uint8,
-        channels=("board", "piece"),
-        actions=names,
+        channels=TETRIS.channels,
+        actions=TETRIS.actions,
         horizon=horizon,
-        marginal_channels=(0,),
+        marginal_channels=TETRIS.marginal_channels,
         on_death="shock",
         counters=("rows",),
         scripted=scripted.tetris(place),
-        about="keep a small well from filling up",
+        about=TETRIS.about,
     )
+
+
+def well(name: str, settings: WorldSettings = WorldSettings()) -> Env:
+    """The world of the catalogue."""
+    return tetris(name=name)

@@ -20,13 +20,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sadapt.composite import all_changed, get, places
 from sadapt.errors import UserError, nearest
-from sadapt.motivation import objectives
+from sadapt.registry import known
 from sadapt.runs import config
 from sadapt.runs.folder import default_path
-from sadapt.runs.session import prepare
-from sadapt.training.presets import PRESETS, chosen
-from sadapt.training.settings import Settings, changed
+from sadapt.training.presets import PRESETS
+from sadapt.training.presets import preset as preset_of
+from sadapt.training.settings import Settings, foreign_modules
 
 FILES = resources.files("sadapt.experiments") / "files"
 TOP = ("title", "include", *PRESETS)
@@ -72,11 +73,16 @@ def packaged() -> tuple[str, ...]:
     return tuple(sorted(file.name.removesuffix(".toml") for file in FILES.iterdir() if file.name.endswith(".toml")))
 
 
-def read(name: str, preset: str = "fast", *, checked: bool = True) -> Experiment:
-    """The experiment of a figure or a file, with every run's settings complete and possible."""
+def read(name: str, preset: str = "fast", *, checked: bool = True, imports: tuple[str, ...] = ()) -> Experiment:
+    """The experiment of a figure or a file, with every run's settings complete and possible.
+
+    `imports` are the modules of one's own that have been imported for it.
+    """
     if preset not in PRESETS:
         raise UserError(f"unknown preset {preset!r}: {nearest(preset, PRESETS)}")
     title, runs = _expand(_source(name), preset, ())
+    if imports:
+        runs = [(_needing(run, imports), source, after) for run, source, after in runs]
     unique: dict[Path, Planned] = {}
     for run, source, after in runs:
         before = unique.setdefault(run.path, run)
@@ -87,6 +93,12 @@ def read(name: str, preset: str = "fast", *, checked: bool = True) -> Experiment
     if checked:
         _require_possible(runs)
     return Experiment(Path(name).stem, title, tuple(unique.values()))
+
+
+def _needing(run: Planned, imports: tuple[str, ...]) -> Planned:
+    """The same run, which says what it needs."""
+    settings = all_changed(run.settings, {"imports": imports})
+    return run._replace(settings=all_changed(settings, {"imports": foreign_modules(settings)}))
 
 
 Found = tuple[Planned, Source, int]
@@ -158,31 +170,43 @@ def _group(group: dict[str, Any], preset: str, source: Source, after: int) -> It
 
 def _run(wanted: dict[str, Any], preset: str, source: Source, after: int) -> Planned:
     """One combination: the preset's settings with what the file changes."""
-    env, learner = wanted["env"], wanted.get("learner")
+    env = wanted["env"]
     if not isinstance(env, str):
         raise source.error(f"env must be the name of a world; got {env!r}", "env", after)
-    if learner not in (None, *config.LEARNERS):
-        raise source.error(f"unknown learner {learner!r}: {nearest(str(learner), config.LEARNERS)}", "learner", after)
-    usual = settings = chosen(env, preset, learner)
-    special = []
-    for name, value in wanted.items():
-        if name in ("env", "learner"):
-            continue
+    parts = {kind: wanted[kind] for kind in places(Settings) if kind != "env" and kind in wanted}
+    usual = _start(env, preset, {kind: part for kind, part in parts.items() if kind == "learner"}, source, after)
+    start = _start(env, preset, parts, source, after) if parts else usual
+    special = [f"{kind}={part}" for kind, part in parts.items() if kind not in NAMED and get(usual, kind) != part]
+    changes = {name: value for name, value in wanted.items() if name != "env" and name not in parts}
+    for name, value in changes.items():
         try:
-            if name == "objective":
-                objectives.objective(str(value))
-            settings = changed(settings, name, value)
-            settings = config.from_dict(config.to_dict(settings), "")
+            special += [f"{name}={value}"] if name not in NAMED and get(start, name) != value else []
         except UserError as error:
-            raise source.error(str(error).removeprefix(": "), name, after) from error
-        if name not in NAMED and settings != usual and changed(settings, name, _value(usual, name)) != settings:
-            special.append(f"{name}={value}")
+            raise source.error(str(error), name, after) from error
+    try:
+        settings = all_changed(start, changes)
+    except UserError as error:
+        raise source.error(str(error), _wrong(start, changes), after) from error
     return Planned(Path(preset) / _folder(settings, special), settings)
 
 
-def _value(settings: Settings, name: str) -> Any:
-    places = (settings, settings.motivation, settings.network, settings.learner)
-    return next(vars(place)[name] for place in places if name in vars(place))
+def _start(env: str, preset: str, parts: dict[str, Any], source: Source, after: int) -> Settings:
+    """The preset's settings with these parts."""
+    try:
+        return preset_of(env, preset, **parts)
+    except UserError as error:
+        word = next((str(part) for kind, part in parts.items() if not known(kind, str(part))), env)
+        raise source.error(str(error), word, after) from error
+
+
+def _wrong(start: Settings, changes: dict[str, Any]) -> str | None:
+    """Which of several changes cannot be."""
+    for name, value in changes.items():
+        try:
+            all_changed(start, {name: value})
+        except UserError:
+            return name
+    return None
 
 
 def _folder(settings: Settings, special: list[str]) -> Path:
@@ -199,6 +223,8 @@ def _require_possible(found: Iterable[Found]) -> None:
         if alone in seen:
             continue
         seen.add(alone)
+        from sadapt.runs.session import prepare
+
         try:
             prepare(run.settings)
         except UserError as error:

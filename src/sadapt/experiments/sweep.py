@@ -17,7 +17,8 @@ from sadapt.experiments.executors import Executor, Outcome, here
 from sadapt.experiments.plan import Experiment, Planned
 from sadapt.experiments.worker import Job
 from sadapt.motivation.objectives import OBJECTIVES
-from sadapt.runs import config, table
+from sadapt.registry import IMPORTED
+from sadapt.runs import config, metrics_file
 from sadapt.runs.cores import available, processor
 from sadapt.runs.folder import RunFolder, write_json
 
@@ -34,13 +35,6 @@ class Standing(NamedTuple):
     """`waiting`, `running`, `stopped`, `finished`, or how it failed."""
     step: int
     total: int
-
-
-class Failure(NamedTuple):
-    """A run that could not be finished, and why."""
-
-    path: Path
-    message: str
 
 
 class Sweep(NamedTuple):
@@ -86,13 +80,15 @@ class Sweep(NamedTuple):
             cache=str((self.out / CACHE / "programs").resolve()),
             words=tuple(sys.argv[1:]),
             measure=measure,
+            imports=tuple(IMPORTED),
+            home=str(Path.cwd()) if IMPORTED else "",
         )
 
 
 def last_step(folder: RunFolder) -> int:
     """The step of the last row of metrics; 0 if there is none."""
     try:
-        rows = table.read(folder.metrics)
+        rows = metrics_file.read(folder.metrics)
     except OSError:
         return 0
     return int(rows[-1]["step"] or 0) if rows else 0

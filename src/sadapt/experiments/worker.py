@@ -35,6 +35,10 @@ class Job(NamedTuple):
     """Those after `sadapt` on the command line that asked for the run."""
     measure: bool = False
     """Print the steps per second instead of training."""
+    imports: tuple[str, ...] = ()
+    """Modules of the user's own that whoever asked for the run had imported."""
+    home: str = ""
+    """The folder that these are found from."""
 
 
 def main() -> int:
@@ -44,8 +48,10 @@ def main() -> int:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _prepare(job, core)
     from sadapt.errors import Stop, UserError
+    from sadapt.registry import import_modules
 
     try:
+        import_modules(job.imports)
         if job.measure:
             print(pace(job))
         else:
@@ -67,6 +73,8 @@ def _end_with_parent() -> None:
 def _prepare(job: Job, core: int | None) -> None:
     """One core, programs that are compiled once for all seeds, and the command as the run's `config.json` tells it."""
     sys.argv = ["sadapt", *job.words]
+    if job.home and job.home not in sys.path:
+        sys.path.insert(0, job.home)
     from sadapt.runs.cores import one_core
 
     if os.environ.get("JAX_PLATFORMS", "cpu") == "cpu":
@@ -81,10 +89,11 @@ def carry_out(job: Job) -> None:
     from sadapt.errors import UserError
     from sadapt.runs import config, session
     from sadapt.runs.folder import Claimed, RunFolder
+    from sadapt.runs.recorder import Options
 
     settings = config.from_dict(job.settings, job.path)
     folder = RunFolder(Path(job.path))
-    options = session.Options(checkpoint_interval=CHECKPOINT_INTERVAL, tensorboard=False, clock=False)
+    options = Options(checkpoint_interval=CHECKPOINT_INTERVAL, tensorboard=False, clock=False)
     give_up = time.monotonic() + PATIENCE
     while True:
         try:
@@ -111,8 +120,9 @@ def pace(job: Job) -> float:
     from sadapt.training import loop
     from sadapt.training.driver import driver
 
-    prog = prepare(config.from_dict(job.settings, job.path))
-    drive = driver(prog)
+    settings = config.from_dict(job.settings, job.path)
+    prog = prepare(settings)
+    drive = driver(prog, [settings.seed])
     chunk, paces = prog.learner.chunk_steps, [0.0]
     seconds = 0.0
     for number, turn in enumerate(loop.turns(prog, drive.launch(), drive.advance), 1):

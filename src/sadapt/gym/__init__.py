@@ -6,15 +6,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sadapt.gym.baseline import estimate_random_entropy
     from sadapt.gym.deaths import RestartAfterDeath
-    from sadapt.gym.wrappers import SurpriseVectorWrapper, SurpriseWrapper, estimate_random_entropy
+    from sadapt.gym.wrappers import SurpriseVectorWrapper, SurpriseWrapper
 
+HOMES = {
+    "RestartAfterDeath": "deaths",
+    "SurpriseVectorWrapper": "wrappers",
+    "SurpriseWrapper": "wrappers",
+    "estimate_random_entropy": "baseline",
+}
 __all__ = ["RestartAfterDeath", "SurpriseVectorWrapper", "SurpriseWrapper", "estimate_random_entropy"]
 
 
 def __getattr__(name: str) -> Any:
     """The wrappers, imported when the first of them is asked for."""
-    if name in __all__:
-        module = "sadapt.gym.deaths" if name == "RestartAfterDeath" else "sadapt.gym.wrappers"
-        return getattr(importlib.import_module(module), name)
+    if name in HOMES:
+        return getattr(importlib.import_module(f"sadapt.gym.{HOMES[name]}"), name)
     raise AttributeError(f"module 'sadapt.gym' has no attribute {name!r}")

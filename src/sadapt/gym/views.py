@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sadapt.errors import UserError, nearest
-from sadapt.gym.sight import Sight
+from sadapt.gym.observations import Observations
 
 MODES = ("dict", "channels", "flat", "none")
 
@@ -22,44 +22,44 @@ class View(NamedTuple):
     """`look(obs, entries, theta, time, alpha)`, for several worlds; time and alpha are float32[worlds]."""
 
 
-def view(mode: str, sight: Sight, theta_bounds: tuple[np.ndarray, np.ndarray]) -> View:
+def view(mode: str, observations: Observations, theta_bounds: tuple[np.ndarray, np.ndarray]) -> View:
     """The view called `mode`."""
     if mode not in MODES:
         raise UserError(f"unknown obs_mode {mode!r}: {nearest(mode, MODES)}")
     if mode == "none":
-        return View(sight.space, lambda obs, entries, theta, time, alpha: obs)
+        return View(observations.space, lambda obs, entries, theta, time, alpha: obs)
     if mode == "dict":
-        return _dictionary(sight, theta_bounds)
-    return _channels(sight, theta_bounds) if mode == "channels" else _flat(sight, theta_bounds)
+        return _dictionary(observations, theta_bounds)
+    return _channels(observations, theta_bounds) if mode == "channels" else _flat(observations, theta_bounds)
 
 
-def _dictionary(sight: Sight, theta_bounds: tuple[np.ndarray, np.ndarray]) -> View:
+def _dictionary(observations: Observations, theta_bounds: tuple[np.ndarray, np.ndarray]) -> View:
     share = spaces.Box(0.0, 1.0, (1,), np.float32)
     space = spaces.Dict(
-        {"obs": sight.space, "theta": spaces.Box(*theta_bounds, dtype=np.float32), "time": share, "objective": share}
+        {"obs": observations.space, "theta": spaces.Box(*theta_bounds, dtype=np.float32), "time": share, "arm": share}
     )
 
     def look(obs: Any, entries: np.ndarray, theta: np.ndarray, time: np.ndarray, alpha: np.ndarray) -> Any:
-        return {"obs": obs, "theta": theta.copy(), "time": time[:, None], "objective": alpha[:, None]}
+        return {"obs": obs, "theta": theta.copy(), "time": time[:, None], "arm": alpha[:, None]}
 
     return View(space, look)
 
 
-def _channels(sight: Sight, theta_bounds: tuple[np.ndarray, np.ndarray]) -> View:
-    if len(sight.shape) != 3:
+def _channels(observations: Observations, theta_bounds: tuple[np.ndarray, np.ndarray]) -> View:
+    if len(observations.shape) != 3:
         raise UserError(
-            f"obs_mode 'channels' stacks images of height x width x channels; {sight.source} shows the shape "
-            f"{sight.shape}: use 'dict' or 'flat'"
+            f"obs_mode 'channels' stacks images of height x width x channels; {observations.source} shows the shape "
+            f"{observations.shape}: use 'dict' or 'flat'"
         )
-    grid, planes = sight.shape[:2], sight.shape[2]
+    grid, planes = observations.shape[:2], observations.shape[2]
     low, high = (
         np.concatenate([own, theta, np.full((*grid, 2), share, np.float32)], axis=-1)
-        for own, theta, share in zip((sight.low, sight.high), theta_bounds, (0.0, 1.0), strict=True)
+        for own, theta, share in zip((observations.low, observations.high), theta_bounds, (0.0, 1.0), strict=True)
     )
 
     def look(obs: Any, entries: np.ndarray, theta: np.ndarray, time: np.ndarray, alpha: np.ndarray) -> Any:
         stack = np.empty((len(entries), *low.shape), np.float32)
-        stack[..., :planes] = sight.scaled(entries)
+        stack[..., :planes] = observations.scaled(entries)
         stack[..., planes:-2] = theta
         stack[..., -2], stack[..., -1] = time[:, None, None], alpha[:, None, None]
         return stack
@@ -67,16 +67,16 @@ def _channels(sight: Sight, theta_bounds: tuple[np.ndarray, np.ndarray]) -> View
     return View(spaces.Box(low, high, dtype=np.float32), look)
 
 
-def _flat(sight: Sight, theta_bounds: tuple[np.ndarray, np.ndarray]) -> View:
-    size = sight.low.size
+def _flat(observations: Observations, theta_bounds: tuple[np.ndarray, np.ndarray]) -> View:
+    size = observations.low.size
     low, high = (
         np.concatenate([own.ravel(), theta.ravel(), np.full(2, share, np.float32)])
-        for own, theta, share in zip((sight.low, sight.high), theta_bounds, (0.0, 1.0), strict=True)
+        for own, theta, share in zip((observations.low, observations.high), theta_bounds, (0.0, 1.0), strict=True)
     )
 
     def look(obs: Any, entries: np.ndarray, theta: np.ndarray, time: np.ndarray, alpha: np.ndarray) -> Any:
         vector = np.empty((len(entries), low.size), np.float32)
-        vector[:, :size] = sight.scaled(entries).reshape(len(entries), -1)
+        vector[:, :size] = observations.scaled(entries).reshape(len(entries), -1)
         vector[:, size:-2] = theta.reshape(len(entries), -1)
         vector[:, -2], vector[:, -1] = time, alpha
         return vector

@@ -2,70 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
+from sadapt.envs.base import Facts
+from sadapt.learners.networks import Network
+from sadapt.motivation.augmented import Augmented
 from sadapt.motivation.episode import Episode, Transition
+from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.normalisation import NormaliserState
 
 Array = jax.Array
 LearnerState = Any
+"""A NamedTuple; its field `params` is all that the policy needs."""
+Params = Any
 View = Any
+Report = Mapping[str, Array]
+"""What an update says about itself, a number by each name of `Learner.reports`."""
 Payment = Callable[[NormaliserState, Array, Array, Array, Array], Array]
 """`payment(normaliser, arm, time, surprise, extrinsic) -> reward`: raw parts in, normalised reward out."""
 
 
-class Report(NamedTuple):
-    """What an update says about itself."""
+class Task(NamedTuple):
+    """What a learner is told about the run."""
 
-    loss: Array
-    q: Array
-    """Mean value of the actions that were taken."""
+    env: Facts
+    marginal: Marginal
+    horizon: int
+    """Steps in an episode at most."""
+    network: Callable[[int], Network]
+    """`network(outputs)`: the run's network with so many outputs."""
+    payment: Payment
+    num_envs: int
+    """Worlds side by side, N."""
+    total_steps: int
+    """Environment steps of the run, for schedules."""
+    chunk_steps: int
+    """Environment steps that a chunk should take, about."""
+
+
+class Need(NamedTuple):
+    """Memory that a learner will take."""
+
+    what: str
+    bytes: int
+    instead: Callable[[float], str]
+    """`instead(share)`: what to ask for to need only that share."""
 
 
 class Learner(NamedTuple):
-    """A bundle of pure functions; `view` is the network's view of the worlds' augmented observations."""
+    """A bundle of pure functions; a view is what the network keeps of an augmented observation."""
 
     init: Callable[[Array, Episode, View], LearnerState]
-    """`init(key, episodes, view) -> state`."""
+    """`init(key, episodes, views) -> state`."""
     act: Callable[[Array, LearnerState, View, Array], tuple[LearnerState, Array]]
-    """`act(key, state, view, step) -> (state, actions)`, exploring as the schedule says for environment step `step`."""
+    """`act(key, state, views, step) -> (state, actions)`, exploring as it sees fit at environment step `step`."""
     observe: Callable[[LearnerState, Array, Transition, Episode], LearnerState]
     """`observe(state, actions, transitions, episodes after them) -> state`."""
     update: Callable[[Array, LearnerState, View, NormaliserState], tuple[LearnerState, Report]]
-    """`update(key, state, view, normaliser) -> (state, report)`."""
-    restart: Callable[[LearnerState, Episode], LearnerState]
-    """`restart(state, episodes)` goes on with fresh episodes in place of those under way."""
-    refresh: Callable[[LearnerState], LearnerState]
-    """Done at the start of every chunk of `chunk_steps` environment steps (DQN copies its target network)."""
-    greedy: Callable[[LearnerState, View], Array]
-    """Best action without exploration."""
-    epsilon: Callable[[Array], Array]
-    """Exploration at an environment step."""
+    """`update(key, state, views, normaliser) -> (state, report)`."""
+    policy: Callable[[Params, View], Array] | None
+    """`policy(params, views) -> actions`, the best it knows, without exploration; None acts uniformly."""
+    view: Callable[[Augmented], View]
+    """What is kept of one augmented observation."""
+    reports: Mapping[str, str]
+    """What `update` reports, and the name of its chart in TensorBoard."""
     steps_per_update: int
     """Vector steps between updates."""
-    updates_per_turn: int
-    """Updates made each time."""
     chunk_steps: int
     """Environment steps in a chunk, a multiple of `num_envs * steps_per_update`."""
-    warmup_steps: int
+    updates_per_turn: int = 1
+    """Updates made each time."""
+    warmup_steps: int = 0
     """Environment steps before the first update, a multiple of `chunk_steps`."""
-
-
-def linear_epsilon(start: float, end: float, over: float) -> Callable[[Array], Array]:
-    """Exploration that falls linearly from `start` to `end` within the first `over` environment steps."""
-
-    def epsilon(step: Array) -> Array:
-        done = jnp.clip(step.astype(jnp.float32) / max(over, 1.0), 0.0, 1.0)
-        return start + (end - start) * done
-
-    return epsilon
-
-
-def explore(key: Array, best: Array, epsilon: Array, num_actions: int) -> Array:
-    """epsilon-greedy: a uniform action with probability epsilon, else the best."""
-    coin, choice = jax.random.uniform(key, (2, *best.shape))
-    return jnp.where(coin < epsilon, (choice * num_actions).astype(best.dtype), best)
+    restart: Callable[[LearnerState, Episode], LearnerState] = lambda state, episodes: state
+    """`restart(state, episodes)` goes on with fresh episodes in place of those under way."""
+    refresh: Callable[[LearnerState], LearnerState] = lambda state: state
+    """Done at the start of every chunk of `chunk_steps` environment steps (DQN copies its target network)."""
+    schedule: Callable[[Array], Mapping[str, Array]] = lambda step: {}
+    """What depends on the environment step alone and belongs in the metrics, by name."""
+    need: Need | None = None
+    remedy: str = "other settings of the learner"
+    """What to try when learning diverges."""

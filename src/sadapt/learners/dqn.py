@@ -2,54 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from sadapt.learners.base import Learner, Payment, Report, View, explore, linear_epsilon
-from sadapt.learners.networks import Network
-from sadapt.learners.replay import Batch, Replay, ReplayState
+from sadapt.errors import UserError
+from sadapt.learners.base import Learner, Report, Task, View
+from sadapt.learners.exploration import best_action, explore, linear_epsilon
+from sadapt.learners.replay import Batch, Replay, ReplayState, replay
+from sadapt.learners.table import DQNSettings
 from sadapt.motivation.episode import Episode, Transition
 from sadapt.motivation.normalisation import NormaliserState
 
 Array = jax.Array
-
-
-@dataclass(frozen=True)
-class DQNSettings:
-    """The paper's DQN."""
-
-    learning_rate: float = 1e-4
-    """Adam's step size."""
-    gamma: float = 0.99
-    """Discount per step."""
-    batch_size: int = 32
-    """Transitions per update."""
-    buffer_size: int = 1_000_000
-    """Steps that the replay remembers."""
-    snapshot_interval: int = 16
-    """Frames between kept marginals; smaller is faster and larger in memory."""
-    train_frequency: int = 4
-    """Environment steps per update."""
-    target_network_frequency: int = 1_000
-    """Environment steps between copies into the target network."""
-    learning_starts: int = 10_000
-    """Environment steps before the first update."""
-    start_e: float = 1.0
-    """First probability of a random action."""
-    end_e: float = 0.01
-    """Last probability of a random action."""
-    exploration_fraction: float = 0.1
-    """Share of the training in which that probability falls."""
-    double: bool = False
-    """Double DQN: the online network picks the action that the target network values."""
-    huber: bool = False
-    """Huber loss instead of the squared error."""
-    relabel: bool = False
-    """Train the other arm, whose reward is the negative, on every transition too."""
 
 
 class DQNState(NamedTuple):
@@ -77,34 +44,60 @@ def both_arms(batch: Batch) -> Batch:
     return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), batch, other)
 
 
-def dqn(
-    settings: DQNSettings, network: Network, memory: Replay, payment: Payment, *, num_envs: int, total_steps: int
-) -> Learner:
-    """DQN over `num_envs` worlds side by side."""
+def rhythm(settings: DQNSettings, num_envs: int) -> dict[str, int]:
+    """How many steps and updates take turns, and how many make a chunk: from one copy of the target to the next."""
+    steps_per_update = max(1, settings.train_frequency // num_envs)
+    turn = num_envs * steps_per_update
+    chunk = max(turn, settings.target_network_frequency // turn * turn)
+    return {
+        "steps_per_update": steps_per_update,
+        "updates_per_turn": max(1, num_envs // settings.train_frequency),
+        "chunk_steps": chunk,
+        "warmup_steps": -(-settings.learning_starts // chunk) * chunk,
+    }
+
+
+def memory(task: Task, settings: DQNSettings) -> Replay:
+    """The replay, large enough for a batch."""
+    if settings.batch_size > settings.learning_starts or settings.batch_size > settings.buffer_size:
+        raise UserError(
+            f"a batch of {settings.batch_size} needs as many steps before learning starts and in the replay; "
+            f"got --learning-starts {settings.learning_starts}, "
+            f"--buffer-size {settings.buffer_size}; lower --batch-size"
+        )
+    return replay(
+        task.env,
+        task.marginal,
+        capacity=settings.buffer_size,
+        num_envs=task.num_envs,
+        horizon=task.horizon,
+        interval=settings.snapshot_interval,
+    )
+
+
+def dqn(task: Task, settings: DQNSettings = DQNSettings()) -> Learner:
+    """DQN over `task.num_envs` worlds side by side."""
     adam = optax.adam(settings.learning_rate)
-    epsilon = linear_epsilon(settings.start_e, settings.end_e, settings.exploration_fraction * total_steps)
+    epsilon = linear_epsilon(settings.start_e, settings.end_e, settings.exploration_fraction * task.total_steps)
+    network, kept = task.network(task.env.num_actions), memory(task, settings)
     view = jax.vmap(network.view)
 
-    def init(key: Array, episodes: Episode, now: View) -> DQNState:
+    def init(key: Array, episodes: Episode, views: View) -> DQNState:
         params = network.init(key)
-        return DQNState(params, jax.tree.map(jnp.copy, params), adam.init(params), memory.init(episodes))
+        return DQNState(params, jax.tree.map(jnp.copy, params), adam.init(params), kept.init(episodes))
 
-    def greedy(state: DQNState, now: View) -> Array:
-        return jnp.argmax(network.apply(state.params, now), axis=-1).astype(jnp.int32)
+    def act(key: Array, state: DQNState, views: View, step: Array) -> tuple[DQNState, Array]:
+        q = network.apply(state.params, views)
+        return state, explore(key, best_action(q), epsilon(step), q.shape[-1])
 
-    def act(key: Array, state: DQNState, now: View, step: Array) -> tuple[DQNState, Array]:
-        q = network.apply(state.params, now)
-        return state, explore(key, jnp.argmax(q, axis=-1).astype(jnp.int32), epsilon(step), q.shape[-1])
+    def observe(state: DQNState, action: Array, transition: Transition, episodes: Episode) -> DQNState:
+        return state._replace(replay=kept.observe(state.replay, action, transition, episodes))
 
-    def observe(state: DQNState, action: Array, seen: Transition, episodes: Episode) -> DQNState:
-        return state._replace(replay=memory.observe(state.replay, action, seen, episodes))
-
-    def update(key: Array, state: DQNState, now: View, normaliser: NormaliserState) -> tuple[DQNState, Report]:
-        batch = memory.sample(key, state.replay, settings.batch_size)
-        if settings.relabel:
-            batch = both_arms(batch)
+    def update(key: Array, state: DQNState, views: View, normaliser: NormaliserState) -> tuple[DQNState, Report]:
+        batch = kept.sample(key, state.replay, settings.batch_size)
+        batch = both_arms(batch) if settings.relabel else batch
         before, after = view(batch.before), view(batch.after)
-        reward = payment(normaliser, batch.arm, batch.t, batch.surprise, batch.extrinsic)
+        reward = task.payment(normaliser, batch.arm, batch.t, batch.surprise, batch.extrinsic)
         discount = settings.gamma * (~batch.terminal).astype(jnp.float32)
         q_t = network.apply(state.target, after)
         selector_t = network.apply(state.params, after) if settings.double else q_t
@@ -118,19 +111,20 @@ def dqn(
         (cost, q), gradient = jax.value_and_grad(loss, has_aux=True)(state.params)
         change, optimiser = adam.update(gradient, state.optimiser, state.params)
         params = optax.apply_updates(state.params, change)
-        return state._replace(params=params, optimiser=optimiser), Report(cost, q)
+        return state._replace(params=params, optimiser=optimiser), {"loss": cost, "q": q}
 
-    def restart(state: DQNState, episodes: Episode) -> DQNState:
-        return state._replace(replay=memory.restart(state.replay, episodes))
-
-    def refresh(state: DQNState) -> DQNState:
-        return state._replace(target=jax.tree.map(jnp.copy, state.params))
-
-    steps_per_update = max(1, settings.train_frequency // num_envs)
-    updates_per_turn = max(1, num_envs // settings.train_frequency)
-    turn = num_envs * steps_per_update
-    chunk = max(turn, settings.target_network_frequency // turn * turn)
-    warmup = -(-settings.learning_starts // chunk) * chunk
     return Learner(
-        init, act, observe, update, restart, refresh, greedy, epsilon, steps_per_update, updates_per_turn, chunk, warmup
+        init=init,
+        act=act,
+        observe=observe,
+        update=update,
+        policy=lambda params, views: best_action(network.apply(params, views)),
+        view=network.view,
+        reports={"loss": "losses/td_loss", "q": "losses/q_values"},
+        restart=lambda state, episodes: state._replace(replay=kept.restart(state.replay, episodes)),
+        refresh=lambda state: state._replace(target=jax.tree.map(jnp.copy, state.params)),
+        schedule=lambda step: {"epsilon": epsilon(step)},
+        need=kept.need,
+        remedy=f"a smaller --learning-rate (it is {settings.learning_rate:g})",
+        **rhythm(settings, task.num_envs),
     )

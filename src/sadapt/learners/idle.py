@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from sadapt.learners.base import Learner, Report, View
+from sadapt.learners.base import Learner, Report, Task, View
 
 Array = jax.Array
 
 
-def idle(num_actions: int, *, num_envs: int, chunk_steps: int = 16_384) -> Learner:
+class IdleState(NamedTuple):
+    """Nothing."""
+
+    params: Any = ()
+
+
+def idle(task: Task) -> Learner:
     """Random play through the same program, for the same metrics."""
 
-    def act(key: Array, state: Any, now: View, step: Array) -> tuple[Any, Array]:
-        return state, (jax.random.uniform(key, (num_envs,)) * num_actions).astype(jnp.int32)
+    def act(key: Array, state: IdleState, view: View, step: Array) -> tuple[IdleState, Array]:
+        return state, (jax.random.uniform(key, (task.num_envs,)) * task.env.num_actions).astype(jnp.int32)
 
-    def update(key: Array, state: Any, now: View, normaliser: Any) -> tuple[Any, Report]:
-        return state, Report(jnp.asarray(jnp.nan, jnp.float32), jnp.asarray(jnp.nan, jnp.float32))
+    def update(key: Array, state: IdleState, view: View, normaliser: Any) -> tuple[IdleState, Report]:
+        nothing = jnp.asarray(jnp.nan, jnp.float32)
+        return state, {"loss": nothing, "q": nothing}
 
     return Learner(
-        init=lambda key, episodes, now: (),
+        init=lambda key, episodes, view: IdleState(),
         act=act,
-        observe=lambda state, action, seen, episodes: state,
+        observe=lambda state, action, transition, episodes: state,
         update=update,
-        restart=lambda state, episodes: state,
-        refresh=lambda state: state,
-        greedy=lambda state, now: jnp.zeros((num_envs,), jnp.int32),
-        epsilon=lambda step: jnp.ones((), jnp.float32),
+        policy=None,
+        view=lambda seen: (),
+        reports={"loss": "losses/td_loss", "q": "losses/q_values"},
         steps_per_update=1,
-        updates_per_turn=1,
-        chunk_steps=num_envs * max(1, chunk_steps // num_envs),
-        warmup_steps=0,
+        chunk_steps=task.num_envs * max(1, task.chunk_steps // task.num_envs),
+        schedule=lambda step: {"epsilon": jnp.ones((), jnp.float32)},
     )

@@ -8,6 +8,7 @@ of the episode's frames, rebuilt from a snapshot of the marginal every `interval
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -16,6 +17,7 @@ import numpy as np
 
 from sadapt.envs.base import Facts
 from sadapt.errors import UserError
+from sadapt.learners.base import Need
 from sadapt.motivation.augmented import Augmented
 from sadapt.motivation.episode import Episode, Transition
 from sadapt.motivation.marginals import Marginal, MarginalState
@@ -66,10 +68,61 @@ class Replay(NamedTuple):
     sample: Callable[[Array, ReplayState, int], Batch]
     recall: Callable[[ReplayState, Array, Array], Augmented]
     """`recall(state, world, index)` is the augmented observation there, one example."""
-    steps: int
-    """Steps that it was asked to keep."""
-    bytes: int
+    need: Need
     """Memory that `init` allocates."""
+
+
+class Rings(NamedTuple):
+    """Sizes of the rings, and what is in them."""
+
+    env: Facts
+    marginal: Marginal
+    num_envs: int
+    length: int
+    """Places of one ring, a multiple of the interval."""
+    interval: int
+    horizon: int
+
+    @property
+    def spare(self) -> int:
+        """The row that takes the marginals that are not kept."""
+        return self.num_envs * self.length // self.interval
+
+    @property
+    def entries(self) -> int:
+        """Numbers in an observation."""
+        return int(np.prod(self.env.obs_shape))
+
+    @property
+    def action_dtype(self) -> np.dtype:
+        """A byte, where there are so few actions."""
+        return np.dtype(np.uint8 if self.env.num_actions <= 256 else np.int32)
+
+    def place(self, index: Array, world: Array) -> Array:
+        return world * self.length + index % self.length
+
+    def places(self, index: Array) -> Array:
+        """The place of an index in every world."""
+        return self.place(index, jnp.arange(self.num_envs))
+
+    def pack(self, obs: Array) -> Array:
+        """The newest of stacked observations as it is kept."""
+        newest = obs[..., -self.env.obs_shape[-1] :]
+        flat = newest.reshape(*obs.shape[: -len(self.env.obs_shape)], self.entries)
+        return jnp.packbits(flat.astype(jnp.uint8), axis=-1) if self.env.binary else flat
+
+    def unpack(self, stored: Array) -> Array:
+        if self.env.binary:
+            stored = jnp.unpackbits(stored, axis=-1, count=self.entries)
+        return stored.reshape(*stored.shape[:-1], *self.env.obs_shape).astype(self.env.obs_dtype)
+
+    def bytes(self) -> int:
+        """Memory that the rings take."""
+        per_frame = -(-self.entries // 8) if self.env.binary else self.entries * np.dtype(self.env.obs_dtype).itemsize
+        state = jax.tree.leaves(jax.eval_shape(self.marginal.init))
+        per_snapshot = sum(x.size * x.dtype.itemsize for x in state)
+        per_step = 12 + self.action_dtype.itemsize
+        return int(self.num_envs * self.length * (per_frame + per_step) + (self.spare + 1) * per_snapshot)
 
 
 def replay(
@@ -82,145 +135,157 @@ def replay(
             f"a replay of {capacity} steps for {num_envs} worlds leaves {capacity // num_envs} a world; "
             f"it needs at least {2 * interval}: raise --buffer-size or lower --num-envs"
         )
-    size = int(np.prod(env.obs_shape))
-    worlds = jnp.arange(num_envs)
-    spare = num_envs * length // interval
-
-    def pack(obs: Array) -> Array:
-        newest = obs[..., -env.obs_shape[-1] :]
-        flat = newest.reshape(*obs.shape[: -len(env.obs_shape)], size)
-        return jnp.packbits(flat.astype(jnp.uint8), axis=-1) if env.binary else flat
-
-    def unpack(stored: Array) -> Array:
-        if env.binary:
-            stored = jnp.unpackbits(stored, axis=-1, count=size)
-        return stored.reshape(*stored.shape[:-1], *env.obs_shape).astype(env.obs_dtype)
-
-    def place(index: Array, world: Array = worlds) -> Array:
-        return world * length + index % length
-
-    def put(buffer: Array, where: Array, rows: Array) -> Array:
-        if num_envs == 1:
-            return jax.lax.dynamic_update_index_in_dim(buffer, rows[0].astype(buffer.dtype), where[0], 0)
-        return buffer.at[where].set(rows.astype(buffer.dtype), mode="promise_in_bounds")
-
-    def put_snapshot(snapshots: MarginalState, index: Array, rows: MarginalState) -> MarginalState:
-        where = jnp.where(index % interval == 0, place(index) // interval, spare)
-        return jax.tree.map(lambda kept, new: put(kept, where, new), snapshots, rows)
-
-    def init(episodes: Episode) -> ReplayState:
-        places = num_envs * length
-        one = jax.tree.map(lambda x: x[0], episodes.marginal)
-        state = ReplayState(
-            frames=jnp.zeros((places, *pack(episodes.obs[0]).shape), pack(episodes.obs[0]).dtype),
-            snapshots=jax.tree.map(lambda x: jnp.zeros((spare + 1, *x.shape), x.dtype), one),
-            t=jnp.zeros(places, jnp.uint16),
-            arm=jnp.zeros(places, jnp.uint8),
-            action=jnp.zeros(places, jnp.uint8),
-            surprise=jnp.zeros(places, jnp.float32),
-            extrinsic=jnp.zeros(places, jnp.float32),
-            kind=jnp.full(places, FINAL, jnp.uint8),
-            head=jnp.zeros(num_envs, jnp.int32),
-        )
-        return begin_at(state, state.head, episodes)
-
-    def begin_at(state: ReplayState, index: Array, episodes: Episode) -> ReplayState:
-        where = place(index)
-        return state._replace(
-            frames=put(state.frames, where, pack(episodes.obs)),
-            snapshots=put_snapshot(state.snapshots, index, episodes.marginal),
-            t=put(state.t, where, episodes.t),
-            arm=put(state.arm, where, episodes.arm),
-            head=index,
-        )
-
-    def observe(state: ReplayState, action: Array, seen: Transition, episodes: Episode) -> ReplayState:
-        here, after = place(state.head), place(state.head + 1)
-        state = state._replace(
-            action=put(state.action, here, action),
-            surprise=put(state.surprise, here, seen.surprise),
-            extrinsic=put(state.extrinsic, here, seen.extrinsic),
-            kind=put(put(state.kind, here, jnp.where(seen.terminal, TERMINAL, STEP)), after, jnp.full(num_envs, FINAL)),
-            frames=put(state.frames, after, pack(seen.successor)),
-            snapshots=put_snapshot(state.snapshots, state.head + 1, seen.marginal),
-            t=put(state.t, after, seen.t + 1),
-            arm=put(state.arm, after, seen.arm),
-        )
-        return begin_at(state, state.head + 1 + seen.closed.astype(jnp.int32), episodes)
-
-    def restart(state: ReplayState, episodes: Episode) -> ReplayState:
-        return begin_at(state, state.head + 1, episodes)
-
-    def recall(state: ReplayState, world: Array, index: Array) -> Augmented:
-        frames = stack_at(state, world, index, env.stack)
-        return look(state, world, index, frames, rebuild(state, world, index))
-
-    def rebuild(state: ReplayState, world: Array, index: Array) -> MarginalState:
-        t = state.t[place(index, world)].astype(jnp.int32)
-        base = index // interval * interval
-        within = index - t > base
-        kept = jax.tree.map(lambda x: x[place(base, world) // interval], state.snapshots)
-        start = jax.tree.map(lambda a, b: jnp.where(within, a, b), marginal.init(), kept)
-        first = jnp.where(within, index - t, base + 1)
-
-        def add(offset: Array, rebuilt: MarginalState) -> MarginalState:
-            at = base + offset
-            frame = unpack(state.frames[place(at, world)])
-            updated = marginal.update(rebuilt, env.seen(frame))
-            return jax.tree.map(lambda a, b: jnp.where((first <= at) & (at <= index), a, b), updated, rebuilt)
-
-        return jax.lax.fori_loop(0, interval, add, start)
-
-    def stack_at(state: ReplayState, world: Array, index: Array, count: int) -> Array:
-        """The latest `count` frames of the episode at `index`, its first one repeated where there are fewer."""
-        t = state.t[place(index, world)].astype(jnp.int32)
-        indices = index - jnp.minimum(jnp.arange(count - 1, -1, -1), t)
-        # In order already; but what comes before a sort XLA computes once, and not anew for every cell that is read.
-        _, places = jax.lax.sort((indices, place(indices, world)))
-        frames = jnp.moveaxis(unpack(state.frames[places]), 0, -2)
-        return frames.reshape(*frames.shape[:-2], -1)
-
-    def look(state: ReplayState, world: Array, index: Array, obs: Array, rebuilt: MarginalState) -> Augmented:
-        where = place(index, world)
-        return Augmented(
-            obs=obs,
-            theta=marginal.features(rebuilt),
-            time=state.t[where].astype(jnp.float32) / horizon,
-            arm=state.arm[where].astype(jnp.float32),
-        )
-
-    def draw(key: Array, state: ReplayState) -> tuple[Array, Array]:
-        """A uniformly drawn place whose frames since the last snapshot, and in its stack, are all still there."""
-        key_world, key_index = jax.random.split(key)
-        world = jax.random.randint(key_world, (TRIES,), 0, num_envs)
-        head = state.head[world]
-        oldest = jnp.maximum(-(-(head - length + env.stack) // interval) * interval, 0)
-        index = oldest + jax.random.randint(key_index, (TRIES,), 0, jnp.maximum(head - oldest, 1))
-        valid = state.kind[place(index, world)] != FINAL
-        chosen = jnp.argmax(valid)
-        return world[chosen], index[chosen] - (~valid[chosen]).astype(jnp.int32)
-
-    def sample_one(key: Array, state: ReplayState) -> Batch:
-        world, index = draw(key, state)
-        here, frames = place(index, world), stack_at(state, world, index + 1, env.stack + 1)
-        channels = env.obs_shape[-1]
-        rebuilt = rebuild(state, world, index)
-        after = marginal.update(rebuilt, env.seen(frames[..., -channels:]))
-        return Batch(
-            before=look(state, world, index, frames[..., :-channels], rebuilt),
-            after=look(state, world, index + 1, frames[..., channels:], after),
-            t=state.t[here].astype(jnp.int32),
-            arm=state.arm[here].astype(jnp.int32),
-            action=state.action[here].astype(jnp.int32),
-            surprise=state.surprise[here],
-            extrinsic=state.extrinsic[here],
-            terminal=state.kind[here] == TERMINAL,
-        )
+    rings = Rings(env, marginal, num_envs, length, interval, horizon)
 
     def sample(key: Array, state: ReplayState, count: int) -> Batch:
-        return jax.vmap(sample_one, in_axes=(0, None))(jax.random.split(key, count), state)
+        return jax.vmap(partial(sample_one, rings), in_axes=(0, None))(jax.random.split(key, count), state)
 
-    per_frame = -(-size // 8) if env.binary else size * np.dtype(env.obs_dtype).itemsize
-    per_snapshot = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(jax.eval_shape(marginal.init)))
-    total = num_envs * length * (per_frame + 13) + (spare + 1) * per_snapshot
-    return Replay(init, observe, restart, sample, recall, capacity, int(total))
+    return Replay(
+        init=partial(init, rings),
+        observe=partial(observe, rings),
+        restart=lambda state, episodes: begin_at(rings, state, state.head + 1, episodes),
+        sample=sample,
+        recall=partial(recall, rings),
+        need=Need(
+            f"replay of {capacity:,} steps",
+            rings.bytes(),
+            lambda share: f"lower --buffer-size to {int(share * capacity):,} or less",
+        ),
+    )
+
+
+def put(rings: Rings, buffer: Array, where: Array, rows: Array) -> Array:
+    """A row for every world, in place where the buffer is donated or carried."""
+    if rings.num_envs == 1:
+        return jax.lax.dynamic_update_index_in_dim(buffer, rows[0].astype(buffer.dtype), where[0], 0)
+    return buffer.at[where].set(rows.astype(buffer.dtype), mode="promise_in_bounds")
+
+
+def put_snapshot(rings: Rings, snapshots: MarginalState, index: Array, rows: MarginalState) -> MarginalState:
+    """The marginals, kept only where the index divides by the interval."""
+    where = jnp.where(index % rings.interval == 0, rings.places(index) // rings.interval, rings.spare)
+    return jax.tree.map(lambda kept, new: put(rings, kept, where, new), snapshots, rows)
+
+
+def init(rings: Rings, episodes: Episode) -> ReplayState:
+    """Empty rings at the first observations of `episodes`."""
+    places = rings.num_envs * rings.length
+    frame = rings.pack(episodes.obs[0])
+    one = jax.tree.map(lambda x: x[0], episodes.marginal)
+    state = ReplayState(
+        frames=jnp.zeros((places, *frame.shape), frame.dtype),
+        snapshots=jax.tree.map(lambda x: jnp.zeros((rings.spare + 1, *x.shape), x.dtype), one),
+        t=jnp.zeros(places, jnp.uint16),
+        arm=jnp.zeros(places, jnp.uint8),
+        action=jnp.zeros(places, rings.action_dtype),
+        surprise=jnp.zeros(places, jnp.float32),
+        extrinsic=jnp.zeros(places, jnp.float32),
+        kind=jnp.full(places, FINAL, jnp.uint8),
+        head=jnp.zeros(rings.num_envs, jnp.int32),
+    )
+    return begin_at(rings, state, state.head, episodes)
+
+
+def begin_at(rings: Rings, state: ReplayState, index: Array, episodes: Episode) -> ReplayState:
+    """Episodes under way written at `index` of every world."""
+    where = rings.places(index)
+    return state._replace(
+        frames=put(rings, state.frames, where, rings.pack(episodes.obs)),
+        snapshots=put_snapshot(rings, state.snapshots, index, episodes.marginal),
+        t=put(rings, state.t, where, episodes.t),
+        arm=put(rings, state.arm, where, episodes.arm),
+        head=index,
+    )
+
+
+def observe(rings: Rings, state: ReplayState, action: Array, transition: Transition, episodes: Episode) -> ReplayState:
+    """One step of every world added; the successor of a last step has a place of its own."""
+    here, after = rings.places(state.head), rings.places(state.head + 1)
+    kinds = put(rings, state.kind, here, jnp.where(transition.terminal, TERMINAL, STEP))
+    state = state._replace(
+        action=put(rings, state.action, here, action),
+        surprise=put(rings, state.surprise, here, transition.surprise),
+        extrinsic=put(rings, state.extrinsic, here, transition.extrinsic),
+        kind=put(rings, kinds, after, jnp.full(rings.num_envs, FINAL)),
+        frames=put(rings, state.frames, after, rings.pack(transition.successor)),
+        snapshots=put_snapshot(rings, state.snapshots, state.head + 1, transition.marginal),
+        t=put(rings, state.t, after, transition.t + 1),
+        arm=put(rings, state.arm, after, transition.arm),
+    )
+    return begin_at(rings, state, state.head + 1 + transition.closed.astype(jnp.int32), episodes)
+
+
+def recall(rings: Rings, state: ReplayState, world: Array, index: Array) -> Augmented:
+    """The augmented observation at one place."""
+    frames = stack_at(rings, state, world, index, rings.env.stack)
+    return look(rings, state, world, index, frames, rebuild(rings, state, world, index))
+
+
+def rebuild(rings: Rings, state: ReplayState, world: Array, index: Array) -> MarginalState:
+    """The marginal at one place, from the snapshot before it and the frames since."""
+    t = state.t[rings.place(index, world)].astype(jnp.int32)
+    base = index // rings.interval * rings.interval
+    within = index - t > base
+    kept = jax.tree.map(lambda x: x[rings.place(base, world) // rings.interval], state.snapshots)
+    start = jax.tree.map(lambda a, b: jnp.where(within, a, b), rings.marginal.init(), kept)
+    first = jnp.where(within, index - t, base + 1)
+
+    def add(offset: Array, rebuilt: MarginalState) -> MarginalState:
+        at = base + offset
+        frame = rings.unpack(state.frames[rings.place(at, world)])
+        updated = rings.marginal.update(rebuilt, rings.env.marginal_input(frame))
+        return jax.tree.map(lambda a, b: jnp.where((first <= at) & (at <= index), a, b), updated, rebuilt)
+
+    return jax.lax.fori_loop(0, rings.interval, add, start)
+
+
+def stack_at(rings: Rings, state: ReplayState, world: Array, index: Array, count: int) -> Array:
+    """The latest `count` frames of the episode at `index`, its first one repeated where there are fewer."""
+    t = state.t[rings.place(index, world)].astype(jnp.int32)
+    indices = index - jnp.minimum(jnp.arange(count - 1, -1, -1), t)
+    # In order already; but what comes before a sort XLA computes once, and not anew for every cell that is read.
+    _, places = jax.lax.sort((indices, rings.place(indices, world)))
+    frames = jnp.moveaxis(rings.unpack(state.frames[places]), 0, -2)
+    return frames.reshape(*frames.shape[:-2], -1)
+
+
+def look(rings: Rings, state: ReplayState, world: Array, index: Array, obs: Array, rebuilt: MarginalState) -> Augmented:
+    """(s, theta, t/T, alpha) at one place."""
+    where = rings.place(index, world)
+    return Augmented(
+        obs=obs,
+        theta=rings.marginal.features(rebuilt),
+        time=state.t[where].astype(jnp.float32) / rings.horizon,
+        arm=state.arm[where].astype(jnp.float32),
+    )
+
+
+def draw(rings: Rings, key: Array, state: ReplayState) -> tuple[Array, Array]:
+    """A uniformly drawn place whose frames since the last snapshot, and in its stack, are all still there."""
+    key_world, key_index = jax.random.split(key)
+    world = jax.random.randint(key_world, (TRIES,), 0, rings.num_envs)
+    head = state.head[world]
+    oldest = jnp.maximum(-(-(head - rings.length + rings.env.stack) // rings.interval) * rings.interval, 0)
+    index = oldest + jax.random.randint(key_index, (TRIES,), 0, jnp.maximum(head - oldest, 1))
+    valid = state.kind[rings.place(index, world)] != FINAL
+    chosen = jnp.argmax(valid)
+    return world[chosen], index[chosen] - (~valid[chosen]).astype(jnp.int32)
+
+
+def sample_one(rings: Rings, key: Array, state: ReplayState) -> Batch:
+    """One transition, drawn uniformly."""
+    world, index = draw(rings, key, state)
+    here, frames = rings.place(index, world), stack_at(rings, state, world, index + 1, rings.env.stack + 1)
+    channels = rings.env.obs_shape[-1]
+    rebuilt = rebuild(rings, state, world, index)
+    after = rings.marginal.update(rebuilt, rings.env.marginal_input(frames[..., -channels:]))
+    return Batch(
+        before=look(rings, state, world, index, frames[..., :-channels], rebuilt),
+        after=look(rings, state, world, index + 1, frames[..., channels:], after),
+        t=state.t[here].astype(jnp.int32),
+        arm=state.arm[here].astype(jnp.int32),
+        action=state.action[here].astype(jnp.int32),
+        surprise=state.surprise[here],
+        extrinsic=state.extrinsic[here],
+        terminal=state.kind[here] == TERMINAL,
+    )

@@ -1,8 +1,10 @@
-"""Which array module the mathematics is computed with."""
+"""Which array module the mathematics is computed with, and what the two spell differently."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 
 def array_module(xp: Any = None) -> Any:
@@ -12,3 +14,10 @@ def array_module(xp: Any = None) -> Any:
     import jax.numpy as jnp
 
     return jnp
+
+
+def scatter_add(xp: Any, where: Any, values: Any, size: int) -> Any:
+    """A vector of `size` entries, each the sum of the values whose place it is."""
+    if xp is np:
+        return np.bincount(where, values, size).astype(values.dtype)
+    return xp.zeros(size, values.dtype).at[where].add(values)

@@ -11,11 +11,11 @@ import numpy as np
 
 from sadapt.envs.base import Env, Policy
 from sadapt.motivation.bandits import fixed
-from sadapt.motivation.episode import Episodes, episodes
+from sadapt.motivation.episode import EpisodeRules, episodes
 from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.objectives import usable_baseline
-from sadapt.motivation.playing import Act, Played
-from sadapt.motivation.playing import play as played
+from sadapt.motivation.rollout import Act, Played
+from sadapt.motivation.rollout import play as played
 
 Array = jax.Array
 
@@ -47,7 +47,7 @@ def play_constants(env: Env, marginal: Marginal, *, on_death: str, horizon: int 
     return jax.jit(lambda keys: jax.vmap(every_key, in_axes=(0, None))(jnp.arange(env.num_actions), keys))
 
 
-def _rules(env: Env, marginal: Marginal, on_death: str, horizon: int | None) -> Episodes:
+def _rules(env: Env, marginal: Marginal, on_death: str, horizon: int | None) -> EpisodeRules:
     return episodes(env, marginal, fixed(0), on_death=on_death, horizon=horizon)
 
 
@@ -55,14 +55,22 @@ def _acting(policy: Policy, marginal: Marginal) -> Act:
     return lambda key, episode: policy(key, episode.world, marginal.features(episode.marginal))
 
 
+def random_measures(
+    env: Env, marginal: Marginal, *, on_death: str, horizon: int | None = None, count: int = 100
+) -> Callable[[Array], dict[str, float]]:
+    """A function `key -> means`, of every measure over `count` episodes of the random policy."""
+    player = play(env, marginal, random_policy(env), on_death=on_death, horizon=horizon)
+
+    def means(key: Array) -> dict[str, float]:
+        found = jax.device_get(player(jax.random.split(key, count)).summary.measures)
+        return {name: float(np.mean(values, dtype=np.float64)) for name, values in found.items()}
+
+    return means
+
+
 def random_entropy(
     env: Env, marginal: Marginal, *, on_death: str, horizon: int | None = None, count: int = 100
 ) -> Callable[[Array], float]:
-    """A function `key -> H_rand`: the mean final entropy over `count` episodes of the random policy."""
-    player = play(env, marginal, random_policy(env), on_death=on_death, horizon=horizon)
-
-    def estimate(key: Array) -> float:
-        final = np.asarray(player(jax.random.split(key, count)).summary.entropy)
-        return usable_baseline(float(np.mean(final, dtype=np.float64)), env.name)
-
-    return estimate
+    """A function `key -> H_rand`: the random policy's mean final entropy."""
+    means = random_measures(env, marginal, on_death=on_death, horizon=horizon, count=count)
+    return lambda key: usable_baseline(means(key)["entropy"], env.name)

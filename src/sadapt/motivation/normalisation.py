@@ -8,15 +8,16 @@ only what actions can influence in the scale.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sadapt.errors import UserError
-from sadapt.motivation.arrays import array_module
+from sadapt.motivation.arrays import array_module, scatter_add
+
+NormaliserState = Any
 
 
-class NormaliserState(NamedTuple):
+class RunningState(NamedTuple):
     """Counts and means per arm and time step; deviation from those means per arm."""
 
     count: Any
@@ -36,6 +37,26 @@ class Normaliser(NamedTuple):
     """`apply(state, arm, time, reward) -> z`."""
 
 
+class Slots(NamedTuple):
+    """Where statistics are kept: a mean for every arm and slot of time."""
+
+    arms: int
+    slots: int
+    xp: Any
+
+    def place(self, arm: Any, time: Any) -> Any:
+        """Slot of a reward, slots of all arms end to end."""
+        return arm * self.slots + self.xp.minimum(time, self.slots - 1) if self.slots > 1 else arm
+
+    def per_arm(self, values: Any) -> Any:
+        """Sums over the slots of each arm."""
+        return values.sum(axis=1) if self.slots > 1 else values[:, 0]
+
+    def sums(self, where: Any, values: Any) -> Any:
+        """Per arm and slot, the sum of the values that belong there."""
+        return scatter_add(self.xp, where, values, self.arms * self.slots).reshape(self.arms, self.slots)
+
+
 def running(
     arms: int,
     horizon: int,
@@ -50,70 +71,47 @@ def running(
     if baseline not in ("global", "time"):
         raise UserError(f"unknown reward baseline {baseline!r}: choose 'global' or 'time'")
     xp = array_module(xp)
-    slots = horizon if baseline == "time" else 1
+    at = Slots(arms, horizon if baseline == "time" else 1, xp)
 
-    def init() -> NormaliserState:
-        return NormaliserState(
-            count=xp.zeros((arms, slots), xp.int32),
-            mean=xp.zeros((arms, slots), xp.float32),
-            lost=xp.zeros((arms, slots), xp.float32),
+    def init() -> RunningState:
+        return RunningState(
+            count=xp.zeros((arms, at.slots), xp.int32),
+            mean=xp.zeros((arms, at.slots), xp.float32),
+            lost=xp.zeros((arms, at.slots), xp.float32),
             variance=xp.zeros((arms,), xp.float32),
         )
 
-    def place(arm: Any, time: Any) -> Any:
-        return arm * slots + xp.minimum(time, slots - 1) if slots > 1 else arm
-
-    def sums(where: Any, values: Any) -> Any:
-        if xp is np:
-            return np.bincount(where, values, arms * slots).astype(np.float32).reshape(arms, slots)
-        return xp.zeros(arms * slots, xp.float32).at[where].add(values).reshape(arms, slots)
-
-    def numbers(where: Any) -> Any:
-        if xp is np:
-            return np.bincount(where, minlength=arms * slots).astype(np.int32).reshape(arms, slots)
-        return xp.zeros(arms * slots, xp.int32).at[where].add(1).reshape(arms, slots)
-
-    def per_arm(values: Any) -> Any:
-        return values.sum(axis=1) if slots > 1 else values[:, 0]
-
-    def update(state: NormaliserState, arm: Any, time: Any, reward: Any) -> NormaliserState:
-        if xp is np and reward.size == 1:
-            return update_by_one(state, arm.item(), time.item(), reward.reshape(-1)[0])
-        arm, time, reward = (x.reshape(-1) for x in (arm, time, reward))
-        where = place(arm, time)
-        away = reward - state.mean.reshape(-1)[where]
-        added = numbers(where)
-        count = state.count + added
-        new = added.astype(xp.float32)
-        shift = sums(where, away) / xp.maximum(new, 1)
-        share = new / xp.maximum(count, 1).astype(xp.float32)
-        touched = added > 0
-        wanted = xp.where(touched, shift * share + state.lost, xp.float32(0))
-        mean = state.mean + wanted
-        lost = xp.where(touched, wanted - (mean - state.mean), state.lost)
-        within = sums(where, xp.square(away - shift.reshape(-1)[where]))
-        squares = per_arm(within + xp.square(shift) * new * (1 - share))
-        every = xp.maximum(per_arm(count), 1).astype(xp.float32)
-        variance = state.variance + (squares - per_arm(new) * state.variance) / every
-        return NormaliserState(count, mean, lost, xp.maximum(variance, 0))
-
-    def update_by_one(state: NormaliserState, arm: int, time: int, reward: Any) -> NormaliserState:
-        """The same for one reward on the host, where a call costs more than its arithmetic."""
-        count, mean, lost, variance = (part.copy() for part in state)
-        slot = arm, min(time, slots - 1)
-        count[slot] += 1
-        away, share = reward - mean[slot], np.float32(1 / count[slot])
-        wanted = away * share + lost[slot]
-        mean[slot] += wanted
-        lost[slot] = wanted - (mean[slot] - state.mean[slot])
-        every = np.float32(per_arm(count)[arm])
-        variance[arm] = max(variance[arm] + (away * away * (1 - share) - variance[arm]) / every, 0)
-        return NormaliserState(count, mean, lost, variance)
-
-    def apply(state: NormaliserState, arm: Any, time: Any, reward: Any) -> Any:
+    def apply(state: RunningState, arm: Any, time: Any, reward: Any) -> Any:
         std = xp.maximum(xp.sqrt(state.variance)[arm], xp.float32(std_floor))
-        mean = state.mean.reshape(-1)[place(arm, time)] if centre else xp.float32(0)
+        mean = state.mean.reshape(-1)[at.place(arm, time)] if centre else xp.float32(0)
         z = (reward - mean) / std
         return xp.clip(z, -clip, clip) if clip < float("inf") else z
 
-    return Normaliser(init, update, apply)
+    return Normaliser(init, partial(merge, at), apply)
+
+
+def merge(at: Slots, state: RunningState, arm: Any, time: Any, reward: Any) -> RunningState:
+    """The statistics with a batch of rewards added."""
+    xp = at.xp
+    arm, time, reward = (x.reshape(-1) for x in (arm, time, reward))
+    where = at.place(arm, time)
+    away = reward - state.mean.reshape(-1)[where]
+    added = at.sums(where, xp.ones(where.shape, xp.int32))
+    count = state.count + added
+    new = added.astype(xp.float32)
+    shift = at.sums(where, away) / xp.maximum(new, 1)
+    share = new / xp.maximum(count, 1).astype(xp.float32)
+    touched = added > 0
+    wanted = xp.where(touched, shift * share + state.lost, xp.float32(0))
+    mean = state.mean + wanted
+    lost = xp.where(touched, wanted - (mean - state.mean), state.lost)
+    within = at.sums(where, xp.square(away - shift.reshape(-1)[where]))
+    squares = at.per_arm(within + xp.square(shift) * new * (1 - share))
+    every = xp.maximum(at.per_arm(count), 1).astype(xp.float32)
+    variance = state.variance + (squares - at.per_arm(new) * state.variance) / every
+    return RunningState(count, mean, lost, xp.maximum(variance, 0))
+
+
+def unnormalised() -> Normaliser:
+    """Rewards as they are."""
+    return Normaliser(lambda: (), lambda state, arm, time, reward: state, lambda state, arm, time, reward: reward)

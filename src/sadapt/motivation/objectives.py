@@ -24,19 +24,29 @@ class Objective(NamedTuple):
     """Paid by `surprise` or by the task (`extrinsic`); None does not learn."""
     sees_theta: bool
     """Whether the policy sees theta, t/T and alpha beside the observation."""
+    colour: str
+    """In films and figures alike; Okabe and Ito's."""
 
     @property
     def intrinsic(self) -> bool:
         return self.reward == "surprise"
 
+    @property
+    def adaptive(self) -> bool:
+        """Whether a bandit picks its arm."""
+        return self.arm is None
+
 
 OBJECTIVES: dict[str, Objective] = {
-    "s-adapt": Objective("S-Adapt", arm=None, reward="surprise", sees_theta=True),
-    "s-min": Objective("S-Min", arm=MINIMISE, reward="surprise", sees_theta=True),
-    "s-max": Objective("S-Max", arm=MAXIMISE, reward="surprise", sees_theta=True),
-    "extrinsic": Objective("Extrinsic", arm=MAXIMISE, reward="extrinsic", sees_theta=False),
-    "random": Objective("Random", arm=MAXIMISE, reward=None, sees_theta=False),
+    "s-adapt": Objective("S-Adapt", arm=None, reward="surprise", sees_theta=True, colour="#009E73"),
+    "s-min": Objective("S-Min", arm=MINIMISE, reward="surprise", sees_theta=True, colour="#0072B2"),
+    "s-max": Objective("S-Max", arm=MAXIMISE, reward="surprise", sees_theta=True, colour="#D55E00"),
+    "extrinsic": Objective("Extrinsic", arm=MAXIMISE, reward="extrinsic", sees_theta=False, colour="#CC79A7"),
+    "random": Objective("Random", arm=MAXIMISE, reward=None, sees_theta=False, colour="#7A7A7A"),
 }
+
+
+COLOURS = {name: row.colour for name, row in OBJECTIVES.items()}
 
 
 def objective(name: str) -> Objective:
@@ -46,7 +56,7 @@ def objective(name: str) -> Objective:
     return OBJECTIVES[name]
 
 
-def reward(row: Objective, arm: Any, surprise: Any, extrinsic: Any, xp: Any = None) -> Any:
+def payment(row: Objective, arm: Any, surprise: Any, extrinsic: Any, xp: Any = None) -> Any:
     """(-1)^alpha * surprise for the intrinsic agents, the task's reward for the others."""
     if row.intrinsic:
         return array_module(xp).where(arm == MINIMISE, -surprise, surprise)

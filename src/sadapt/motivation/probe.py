@@ -11,9 +11,9 @@ import numpy as np
 from sadapt.envs.base import Env
 from sadapt.errors import UserError
 from sadapt.motivation.baseline import play, play_constants, random_policy
-from sadapt.motivation.marginals import marginal_family, require_binary
+from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.objectives import feedback, usable_baseline
-from sadapt.motivation.playing import Played
+from sadapt.motivation.rollout import Played
 
 Progress = Callable[[str, float], None]
 
@@ -53,20 +53,16 @@ class Report:
 
 def probe(
     env: Env,
+    marginal: Marginal,
     *,
     episodes: int = 100,
     seed: int = 0,
-    kind: str = "bernoulli",
-    pseudo_count: float = 0.0,
     on_death: str | None = None,
     on_progress: Progress | None = None,
 ) -> Report:
     """Plays every scripted policy, the best constant action and a random agent, and compares final entropies."""
     if episodes < 1:
         raise UserError(f"probe needs at least one episode; got {episodes}")
-    if kind == "bernoulli":
-        require_binary(env.name, env.low, env.high, env.obs_dtype)
-    marginal = marginal_family(kind)(env.seen_shape, pseudo_count=pseudo_count)
     treatment = on_death or env.on_death
     policies = {"random": random_policy(env), **env.scripted}
     constants = "still" not in policies
@@ -86,21 +82,22 @@ def probe(
 
 
 def _row(name: str, played: Played) -> PolicyRow:
-    final = played.summary.entropy.astype(np.float64)
+    measures = played.summary.measures
+    final = measures["entropy"].astype(np.float64)
     return PolicyRow(
         name=name,
         entropy=float(final.mean()),
         entropy_std=float(final.std()),
-        task_return=float(played.summary.reward.mean()),
-        deaths=float(played.summary.deaths.mean()),
-        length=float(played.summary.length.mean()),
+        task_return=float(measures["return"].mean()),
+        deaths=float(measures["deaths"].mean()),
+        length=float(measures["length"].mean()),
         curve=np.asarray(played.entropy_curve).mean(axis=0),
     )
 
 
 def _best_constant(env: Env, played: Played) -> PolicyRow:
     """The constant action with the lowest entropy."""
-    best = int(np.argmin(played.summary.entropy.mean(axis=1)))
+    best = int(np.argmin(played.summary.measures["entropy"].mean(axis=1)))
     return _row(f"always {env.actions[best]}", jax.tree.map(lambda x: x[best], played))
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from sadapt.errors import UserError
-from sadapt.film import AGENT_COLOURS
-from sadapt.motivation.objectives import OBJECTIVES
-from sadapt.runs import table
+from sadapt.motivation.objectives import COLOURS, OBJECTIVES
+from sadapt.runs import metrics_file
 from sadapt.runs.folder import RunFolder, find
 
 
@@ -37,8 +36,8 @@ def plot(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
         rows = _rows(folder)
         label = f"{OBJECTIVES[each.objective].title}, seed {each.seed}"
         for name, panel in zip(("return", "entropy", "alpha"), axes, strict=False):
-            _line(panel, rows, name, AGENT_COLOURS[each.objective], label)
-        axes[1].axhline(rows[-1]["h_random"], color=AGENT_COLOURS["random"], linewidth=1, linestyle=(0, (4, 3)))
+            _line(panel, rows, name, COLOURS[each.objective], label)
+        axes[1].axhline(rows[-1]["h_random"], color=COLOURS["random"], linewidth=1, linestyle=(0, (4, 3)))
     titles = ("return of an episode", "final entropy, nats", "share of S-Min episodes")
     for panel, title in zip(axes, titles, strict=False):
         panel.set_title(title, loc="left", fontsize=10)
@@ -47,7 +46,7 @@ def plot(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
         panel.xaxis.set_major_formatter(_steps)
     axes[1].annotate(
         "random", (1, rows[-1]["h_random"]), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8,
-        color=AGENT_COLOURS["random"],
+        color=COLOURS["random"],
     )  # fmt: skip
     if adaptive:
         axes[2].set_ylim(-0.03, 1.03)
@@ -61,7 +60,7 @@ def plot(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
 
 
 def _rows(folder: RunFolder) -> list[dict[str, Any]]:
-    rows = table.read(folder.metrics) if folder.metrics.exists() else []
+    rows = metrics_file.read(folder.metrics) if folder.metrics.exists() else []
     if not rows:
         raise UserError(f"{folder} has no metrics yet: there is nothing to draw")
     return rows

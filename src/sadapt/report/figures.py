@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sadapt.errors import UserError, nearest
-from sadapt.film import AGENT_COLOURS
-from sadapt.motivation.objectives import OBJECTIVES
+from sadapt.motivation.objectives import COLOURS, OBJECTIVES
 from sadapt.report import pictures
 from sadapt.report.statistics import bootstrap, interquartile_mean
 from sadapt.report.stored import Group, Results
@@ -169,11 +168,11 @@ def agents(worlds: Sequence[str], columns: Sequence[str] = ("return", "surprise"
                 for name in AGENTS:
                     if name in groups:
                         line = curve(groups[name], column, aggregate=look.aggregate)
-                        _draw(axes, line, AGENT_COLOURS[name], OBJECTIVES[name].title)
+                        _draw(axes, line, COLOURS[name], OBJECTIVES[name].title)
                 if "random" in groups and column in groups["random"].columns:
                     level = float(np.mean(groups["random"].final(column)))
                     axes.axhline(
-                        level, color=AGENT_COLOURS["random"], linewidth=1, linestyle=DASHES, label="Random", zorder=1
+                        level, color=COLOURS["random"], linewidth=1, linestyle=DASHES, label="Random", zorder=1
                     )
                 _finish(axes, column, last=world == present[-1])
             row[0].set_title(f"{world}: {_count(list(groups.values()))}", loc="left")
@@ -222,14 +221,14 @@ def adaptive(worlds: Sequence[str] | None, columns: Sequence[str]) -> Callable[[
             return None
         figure, panels = _page(-(-len(present) * len(columns) // 2), 2)
         places = iter(np.ravel(panels))
-        colour = AGENT_COLOURS["s-adapt"]
+        colour = COLOURS["s-adapt"]
         for index, (world, group) in enumerate(present.items()):
             for column in columns:
                 axes = next(places)
                 _draw(axes, curve(group, column, aggregate=look.aggregate), colour, "S-Adapt")
                 random = look.results.get(world, "random", learner=look.learner)
                 if column == "return" and random is not None:
-                    axes.axhline(float(np.mean(random.final(column))), color=AGENT_COLOURS["random"], linestyle=DASHES)
+                    axes.axhline(float(np.mean(random.final(column))), color=COLOURS["random"], linestyle=DASHES)
                 _finish(axes, column, last=index >= len(present) - (1 if len(columns) > 1 else 2))
                 if column == columns[0]:
                     axes.set_title(f"{world}\n{_count([group])}", loc="left")
@@ -322,8 +321,8 @@ def summary(results: Results, learner: str) -> Any:
     names = [*AGENTS, "random"]
     for place, name in enumerate(reversed(names)):
         middle, low, high = bootstrap([np.concatenate(scores[name])], interquartile_mean)
-        axes.plot([low, high], [place, place], color=AGENT_COLOURS[name], linewidth=5, alpha=0.3, solid_capstyle="butt")
-        axes.plot(middle, place, "o", color=AGENT_COLOURS[name], markersize=3.5)
+        axes.plot([low, high], [place, place], color=COLOURS[name], linewidth=5, alpha=0.3, solid_capstyle="butt")
+        axes.plot(middle, place, "o", color=COLOURS[name], markersize=3.5)
     axes.set_yticks(range(len(names)), [OBJECTIVES[name].title for name in reversed(names)])
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("final return, Random = 0, best agent = 1")

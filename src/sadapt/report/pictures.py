@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from sadapt.film import AGENT_COLOURS
-from sadapt.motivation.objectives import OBJECTIVES
+from sadapt.motivation.objectives import COLOURS, OBJECTIVES
 from sadapt.report.stored import Results
 from sadapt.runs.agent import Agent, load
 from sadapt.runs.folder import RunFolder
-from sadapt.runs.playing import moments
+from sadapt.runs.playback import moments
 
 POLICY = "policy.safetensors"
 SEED = 0
@@ -50,7 +49,7 @@ def behaviours(results: Results, learner: str, worlds: Sequence[str] = ("maze-sm
             start, end, way = _episode(agent)
             _show(panels[0], start, world)
             _show(axes, end, f"{OBJECTIVES[name].title}, step {len(way) - 1}")
-            _trace(axes, way, agent, end, AGENT_COLOURS[name])
+            _trace(axes, way, agent, end, COLOURS[name])
     return figure
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sadapt.errors import UserError
-from sadapt.runs import config, table
+from sadapt.runs import config, metrics_file
 from sadapt.runs.folder import RunFolder
 
 LAST = 0.1
@@ -71,11 +71,11 @@ def load(folder: str | Path) -> Results:
     for file in configs:
         run = RunFolder(file.parent)
         settings = config.read(file)
-        rows = table.read(run.metrics) if run.metrics.exists() else []
+        rows = metrics_file.read(run.metrics) if run.metrics.exists() else []
         if not rows or int(rows[-1]["step"] or 0) < settings.total_timesteps:
             unfinished.append(run.path)
             continue
-        agent = Agent(settings.env, settings.objective, settings.motivation.marginal, config.learner_name(settings))
+        agent = Agent(settings.env, settings.objective, settings.marginal.name, settings.learner.name)
         plain = {**config.to_dict(settings), "seed": 0}
         alike.setdefault((agent, str(plain)), []).append((settings.seed, run, rows))
     return _chosen(alike, unfinished)

@@ -15,22 +15,27 @@ from sadapt.motivation import objectives
 from sadapt.motivation.augmented import Augmented
 from sadapt.motivation.episode import Episode
 from sadapt.motivation.objectives import ARMS
+from sadapt.registry import Own
 from sadapt.runs import checkpoint, config
 from sadapt.runs.checkpoint import Damaged
-from sadapt.runs.folder import RunFolder, find
-from sadapt.training.program import Program, program
-from sadapt.training.world import world
+from sadapt.runs.folder import RunFolder, find, require_modules
+from sadapt.training.driver import shapes
+from sadapt.training.program import Program, build
+from sadapt.training.settings import Settings
 
-PARAMS = "learner/params/"
+PARAMS, BANDIT = "learner/params/", "bandit/"
+"""Where a checkpoint keeps the policy, and what the bandit thinks."""
+READABLE = (__version__, "0.1.0")
+"""Versions whose policies have the same parameters."""
 Array = jax.Array
 
 
 class Agent:
-    """A policy with the settings it was trained under; `act` and `values` are for one observation."""
+    """A policy with the settings it was trained under; `act` is for one observation."""
 
-    def __init__(self, prog: Program, params: Any, facts: dict[str, Any], source: str) -> None:
-        self.program, self.params, self.facts, self.source = prog, params, facts, source
-        self.settings, self.env = prog.settings, prog.env
+    def __init__(self, prog: Program, settings: Settings, params: Any, facts: dict[str, Any], source: str) -> None:
+        self.program, self.settings, self.env = prog, settings, prog.env
+        self.params, self.facts, self.source = params, facts, source
         self.h_random = float(facts["h_random"])
         self.step = int(facts["step"])
 
@@ -43,7 +48,7 @@ class Agent:
     def preferred_arm(self) -> int:
         """The arm it was made for; of S-Adapt the one that its bandit thinks better of."""
         row = objectives.objective(self.settings.objective)
-        return int(np.argmax(self.facts["arm_means"])) if row.arm is None else row.arm
+        return int(np.argmax(self.facts["arms"]["means"])) if row.arm is None else row.arm
 
     def arm(self, name: str | None) -> int:
         """An arm by name; None is the preferred one."""
@@ -62,17 +67,20 @@ class Agent:
         """Best action in one episode under way, or a random one with probability epsilon."""
         coin, choice = jax.random.uniform(key, (2,))
         anything = (choice * self.env.num_actions).astype(jnp.int32)
-        if self.program.network is None:
+        if self.program.learner.policy is None:
             return anything
-        view = self.program.network.view(self.program.rules.look(episode))
-        q = self.program.network.apply(self.params, jax.tree.map(lambda x: x[None], view))[0]
-        return jnp.where(coin < epsilon, anything, jnp.argmax(q).astype(jnp.int32))
+        return jnp.where(coin < epsilon, anything, self._best(self.program.rules.look(episode)))
 
-    def values(self, obs: Any, theta: Any = None, time: float = 0.0, arm: str | None = None) -> np.ndarray:
-        """Q of every action; theta are the marginal's features and time is t / T (Extrinsic needs neither)."""
-        network = self.program.network
-        if network is None:
-            raise UserError(f"{self.source} is a run of Random, which has no values")
+    def _best(self, seen: Augmented) -> Array:
+        learner = self.program.learner
+        assert learner.policy is not None
+        views = jax.tree.map(lambda x: jnp.asarray(x)[None], learner.view(seen))
+        return learner.policy(self.params, views)[0]
+
+    def act(self, obs: Any, theta: Any = None, time: float = 0.0, arm: str | None = None) -> int:
+        """The best action; theta are the marginal's features and time is t / T (Extrinsic needs neither)."""
+        if self.program.learner.policy is None:
+            raise UserError(f"{self.source} is a run of Random, which has no policy: draw its actions uniformly")
         shape = self.program.marginal.feature_shape
         seen = Augmented(
             obs=jnp.asarray(obs, self.env.obs_dtype),
@@ -80,12 +88,7 @@ class Agent:
             time=jnp.float32(time),
             arm=jnp.float32(self.arm(arm)),
         )
-        view = jax.tree.map(lambda x: jnp.asarray(x)[None], network.view(seen))
-        return np.asarray(network.apply(self.params, view))[0]
-
-    def act(self, obs: Any, theta: Any = None, time: float = 0.0, arm: str | None = None) -> int:
-        """The best action."""
-        return int(np.argmax(self.values(obs, theta, time, arm)))
+        return int(self._best(seen))
 
     def save(self, path: str | Path) -> Path:
         """The policy and its settings as one safetensors file."""
@@ -97,45 +100,56 @@ class Agent:
         return path
 
 
-def load(path: str | Path) -> Agent:
-    """The agent in an exported file, or in a run's newest good checkpoint."""
+def load(path: str | Path, *, trust: bool = False, own: Own | None = None) -> Agent:
+    """The agent in an exported file, or in a run's newest good checkpoint.
+
+    Modules that it needs are imported only if they are trusted, or have been imported already; `own` are the parts
+    that were handed to `train` as objects, by their kind.
+    """
     path = Path(path)
     if path.is_file():
         try:
             tensors, facts = checkpoint.read(path)
-            return _agent(tensors, facts, str(path))
+            require_modules(facts["settings"], str(path), trust=trust)
+            return _agent(tensors, facts, str(path), own)
         except (Damaged, KeyError) as damage:
             raise UserError(f"{path} is no exported policy: {damage}") from damage
     folder = find(path)
+    folder.read_settings(trust=trust)
     for newest in folder.checkpoints.newest():
         try:
             tensors, facts = checkpoint.read(newest)
-            return _agent(*_policy_part(folder, tensors, facts), str(folder))
+            return _agent_in(folder, tensors, facts, own)
         except Damaged as damage:
             checkpoint.log.warning("checkpoint %s is not used: %s", newest, damage)
     raise UserError(f"{folder} has no usable checkpoint: `sadapt resume {folder}` trains it to the next one")
 
 
-def _policy_part(
-    folder: RunFolder, tensors: dict[str, np.ndarray], facts: dict[str, Any]
-) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _agent_in(folder: RunFolder, tensors: dict[str, np.ndarray], facts: dict[str, Any], own: Own | None) -> Agent:
     """Of a checkpoint, what an agent needs."""
-    params = {name.removeprefix(PARAMS): tensor for name, tensor in tensors.items() if name.startswith(PARAMS)}
-    return params, {
-        **facts,
-        "layout_text": folder.layout.read_text(encoding="utf-8") if folder.layout.exists() else None,
-        "h_random": float(tensors["h_random"]),
-        "arm_means": tensors["bandit/means"].tolist(),
-        "arm_counts": tensors["bandit/counts"].tolist(),
-    }
+    settings = dict(facts["settings"])
+    if folder.layout.exists():
+        text = folder.layout.read_text(encoding="utf-8")
+        settings["world"] = {**settings.get("world", {}), "layout": text if "\n" in text else text + "\n"}
+    params = _below(PARAMS, tensors)
+    told = {**facts, "settings": settings, "h_random": float(tensors["h_random"]), "arms": None}
+    agent = _agent(params, told, str(folder), own)
+    bandit = agent.program.parts.bandit
+    standing = bandit.standing(checkpoint.tree_like(jax.eval_shape(bandit.init), _below(BANDIT, tensors)))
+    agent.facts["arms"] = {name: np.asarray(part).tolist() for name, part in standing._asdict().items()}
+    return agent
 
 
-def _agent(tensors: dict[str, np.ndarray], facts: dict[str, Any], source: str) -> Agent:
-    if facts["version"] != __version__:
+def _below(prefix: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _agent(tensors: dict[str, np.ndarray], facts: dict[str, Any], source: str, own: Own | None) -> Agent:
+    if facts["version"] not in READABLE:
         raise UserError(f"{source} is from sadapt {facts['version']}, this is {__version__}: install that version")
+    if "arms" not in facts:
+        facts = {**facts, "arms": {"means": facts["arm_means"], "counts": facts["arm_counts"]}}
     settings = config.from_dict(facts["settings"], source)
-    prog = program(world(settings, layout_text=facts["layout_text"]), settings)
-    if prog.network is None:
-        return Agent(prog, (), facts, source)
-    params = checkpoint.tree_like(jax.eval_shape(prog.network.init, jax.random.key(0)), tensors)
-    return Agent(prog, params, facts, source)
+    prog = build(settings, own)
+    params = checkpoint.tree_like(shapes(prog).learner.params, tensors)
+    return Agent(prog, settings, params, facts, source)

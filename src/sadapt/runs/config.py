@@ -9,46 +9,106 @@ import platform
 import shlex
 import subprocess
 import sys
-import types
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 from sadapt import __version__
+from sadapt.composite import all_changed, names, own_names, places, usual
 from sadapt.errors import UserError, nearest
-from sadapt.learners.dqn import DQNSettings
-from sadapt.learners.pqn import PQNSettings
-from sadapt.training.settings import Settings
+from sadapt.fields import fields_of
+from sadapt.registry import OWN, Choice, known
+from sadapt.training.settings import MotivationSettings, Settings
 
-LEARNERS: dict[str, type] = {"dqn": DQNSettings, "pqn": PQNSettings}
 RECORDED = ("jax", "jaxlib", "numpy", "optax")
 """Libraries whose versions decide a run's bytes."""
-
-
-def learner_name(settings: Settings) -> str:
-    """`dqn` or `pqn`."""
-    return next(name for name, kind in LEARNERS.items() if isinstance(settings.learner, kind))
+KIND = "kind"
+"""The key that names a part among its settings."""
+KINDS = tuple(kind for kind in places(Settings) if kind != "env")
+GROUPS = ("world", "motivation", *KINDS)
 
 
 def to_dict(settings: Settings) -> dict[str, Any]:
-    """Settings in the types that JSON knows; the learner's say which learner they are for."""
-    plain = _finite(dataclasses.asdict(settings))
-    plain["learner"] = {"kind": learner_name(settings), **plain["learner"]}
-    return plain
+    """Settings in the types that JSON knows; a part's say which part they are for."""
+    plain: dict[str, Any] = {"env": settings.env, **{name: getattr(settings, name) for name in own_names(Settings)}}
+    plain |= {"world": _plain(settings.world.settings), "motivation": _plain(settings.motivation)}
+    for kind in KINDS:
+        choice = getattr(settings, kind)
+        plain[kind] = {KIND: choice.name, **_plain(choice.settings)}
+    return _finite({**plain, "imports": list(settings.imports)})
 
 
 def from_dict(given: Any, source: str) -> Settings:
     """Settings from JSON; what is missing has its default."""
-    if not isinstance(given, dict) or not isinstance(given.get("env"), str):
+    if not isinstance(given, Mapping) or not isinstance(given.get("env"), str):
         raise UserError(f"{source} holds no settings: expected an object with at least an 'env'")
-    learner = given.get("learner", {"kind": "pqn"})
-    kind = learner.get("kind") if isinstance(learner, dict) else learner
-    if kind not in LEARNERS:
-        raise UserError(f"{source}: unknown learner {kind!r}: {nearest(str(kind), LEARNERS)}")
-    rest = {name: value for name, value in learner.items() if name != "kind"} if isinstance(learner, dict) else {}
-    plain = {name: value for name, value in given.items() if name != "learner"}
-    settings = _build(Settings, plain, source, "")
-    return dataclasses.replace(settings, learner=_build(LEARNERS[kind], rest, source, "learner."))
+    try:
+        return _former(given) if _is_former(given) else _read(given)
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from error
+
+
+def _read(given: Mapping[str, Any]) -> Settings:
+    """Settings as `to_dict` writes them."""
+    imports = tuple(given.get("imports") or ())
+    changes = {name: value for name, value in given.items() if name not in ("env", "imports", *GROUPS)}
+    chosen: dict[str, Choice] = {}
+    for kind, place in places(Settings).items():
+        own = _object(given, place)
+        name = given["env"] if kind == "env" else own.pop(KIND, None)
+        if name is None:
+            changes |= own
+            continue
+        chosen[place], settings = _chosen(kind, str(name), own, imports)
+        _require_fields(f"{place}.", settings, chosen[place].settings)
+        changes |= settings
+    motivation = _object(given, "motivation")
+    _require_fields("motivation.", motivation, MotivationSettings())
+    return all_changed(Settings(**chosen, imports=imports), {**changes, **motivation})  # type: ignore[arg-type]
+
+
+def _chosen(kind: str, name: str, own: dict[str, Any], imports: tuple[str, ...]) -> tuple[Choice, dict[str, Any]]:
+    """A part, and the settings that are to be changed in it; of one that is not known here they stay as written."""
+    if not name.startswith(OWN) and (known(kind, name) or not imports):
+        return usual(kind, name), own
+    return Choice(name, own or None), {}
+
+
+def _require_fields(prefix: str, given: Mapping[str, Any], settings: Any) -> None:
+    """Refuses a key that its group does not have."""
+    valid = fields_of(type(settings)) if dataclasses.is_dataclass(settings) else {}
+    for name in given:
+        if name not in valid:
+            raise UserError(f"unknown setting {prefix + name!r}: {nearest(name, valid) if valid else 'it has none'}")
+
+
+def _object(given: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = given.get(name)
+    if found is not None and not isinstance(found, Mapping):
+        raise UserError(f"{name} must be an object; got {found!r}")
+    return dict(found or {})
+
+
+def _plain(settings: Any) -> dict[str, Any]:
+    """A group of settings; those of a part that is not known here are plain already."""
+    return dataclasses.asdict(settings) if dataclasses.is_dataclass(settings) else dict(settings or {})  # type: ignore[arg-type]
+
+
+def _is_former(given: Mapping[str, Any]) -> bool:
+    """Whether these are settings of 0.1, whose motivation and network held the settings of all parts."""
+    return any(name in _object(given, group) for group, name in (("motivation", "marginal"), ("network", "network")))
+
+
+def _former(given: Mapping[str, Any]) -> Settings:
+    """Settings of 0.1: every one by its name, and those that the run's parts do not have left out."""
+    flat = {name: value for name, value in given.items() if not isinstance(value, Mapping)}
+    for name in ("motivation", "network", "learner"):
+        flat |= _object(given, name)
+    flat["learner"] = flat.pop(KIND, "pqn")
+    flat["imports"] = (flat["imports"],) if flat.get("imports") else ()
+    settings = all_changed(Settings(world=flat.pop("env")), {kind: flat.pop(kind) for kind in KINDS if kind in flat})
+    return all_changed(settings, {name: value for name, value in flat.items() if name in names(settings)})
 
 
 def differences(a: dict[str, Any], b: dict[str, Any], prefix: str = "") -> list[str]:
@@ -117,37 +177,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
-
-
-def _build(kind: type, given: Any, source: str, prefix: str) -> Any:
-    if not isinstance(given, dict):
-        raise UserError(f"{source}: {prefix[:-1]} must be an object; got {given!r}")
-    hints = get_type_hints(kind)
-    for name in given:
-        if name not in hints:
-            raise UserError(f"{source}: unknown setting {prefix + name!r}: {nearest(name, hints)}")
-    return kind(**{name: _value(hints[name], value, source, prefix + name) for name, value in given.items()})
-
-
-def _value(kind: Any, value: Any, source: str, name: str) -> Any:
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        return _build(kind, value, source, f"{name}.")
-    options = get_args(kind)
-    if get_origin(kind) is Literal:
-        if value not in options:
-            raise UserError(f"{source}: {name} is {value!r}: {nearest(str(value), map(str, options))}")
-        return value
-    if get_origin(kind) in (Union, types.UnionType):
-        if value is None:
-            return None
-        kind = next(option for option in options if option is not type(None))
-    if kind is float and (isinstance(value, int | float) or value in ("inf", "-inf", "nan")):
-        if not isinstance(value, bool):
-            return float(value)
-    elif isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
-        return value
-    raise UserError(f"{source}: {name} must be {_spoken(kind)}; got {value!r}")
-
-
-def _spoken(kind: type) -> str:
-    return {int: "a whole number", float: "a number", str: "text", bool: "true or false"}.get(kind, kind.__name__)

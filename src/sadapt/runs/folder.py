@@ -8,15 +8,18 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sadapt.composite import changed
 from sadapt.errors import UserError
+from sadapt.registry import OWN, import_modules, require_trusted
 from sadapt.runs import config
-from sadapt.runs.checkpoint import Shelf
-from sadapt.runs.table import replace_text
-from sadapt.training.settings import Settings
+from sadapt.runs.metrics_file import replace_text
+from sadapt.training.settings import Settings, world_setting
+
+if TYPE_CHECKING:
+    from sadapt.runs.checkpoint import Shelf
 
 try:
     import fcntl
@@ -39,17 +42,34 @@ class RunFolder:
         self.videos = self.path / "videos"
         self.layout = self.path / "layout.txt"
         self.lock = self.path / ".lock"
-        self.checkpoints = Shelf(self.path / "checkpoints")
 
     def __str__(self) -> str:
         return str(self.path)
 
-    def read_settings(self) -> Settings:
-        """The run's settings, on the map that was copied beside them."""
+    @property
+    def checkpoints(self) -> Shelf:
+        """The run's checkpoints."""
+        from sadapt.runs.checkpoint import Shelf
+
+        return Shelf(self.path / "checkpoints")
+
+    def read_settings(self, *, trust: bool = False) -> Settings:
+        """The run's settings, on the map that was copied beside them.
+
+        Modules that they name are imported only if they are trusted, and must have been imported already if not.
+        """
+        require_modules(config.read_record(self.config)["settings"], str(self), trust=trust)
         settings = config.read(self.config)
-        if settings.layout is not None and self.layout.exists():
-            return replace(settings, layout=str(self.layout))
+        if world_setting(settings, "layout") is not None and self.layout.exists():
+            return changed(settings, "layout", str(self.layout))
         return settings
+
+    def keep_layout(self, settings: Settings) -> None:
+        """A copy of the run's own map, if it has one."""
+        layout = world_setting(settings, "layout")
+        if layout is not None:
+            text = layout if "\n" in layout else Path(layout).read_text(encoding="utf-8")
+            self.layout.write_text(text, encoding="utf-8")
 
     def read_status(self) -> dict[str, Any]:
         """How the run stands; empty if it has not said so yet."""
@@ -91,10 +111,27 @@ class RunFolder:
             yield
 
 
+def settings_in(file: Path) -> Settings:
+    """Settings from a run's config.json, or from a file that holds them alone."""
+    if file.name == "config.json":
+        return RunFolder(file.parent).read_settings()
+    require_modules(config.read_record(file)["settings"], str(file), trust=False)
+    return config.read(file)
+
+
+def require_modules(settings: Any, source: str, *, trust: bool) -> None:
+    """Imports the modules that stored settings name, if they are trusted; refuses those that are neither here yet."""
+    named = settings.get("imports") if isinstance(settings, dict) else None
+    modules = [named] if isinstance(named, str) else list(named or [])
+    if trust:
+        import_modules(modules)
+    require_trusted(modules, source)
+
+
 def default_path(settings: Settings, root: str | Path = "runs") -> Path:
     """`runs/<env>/<objective>-<learner>-s<seed>`."""
-    world = settings.env.replace(":", "-").replace("/", "-")
-    return Path(root) / world / f"{settings.objective}-{config.learner_name(settings)}-s{settings.seed}"
+    world = settings.env.removeprefix(OWN).replace(":", "-").replace("/", "-")
+    return Path(root) / world / f"{settings.objective}-{settings.learner.name.removeprefix(OWN)}-s{settings.seed}"
 
 
 def find(path: str | Path) -> RunFolder:

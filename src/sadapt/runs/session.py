@@ -3,73 +3,30 @@
 from __future__ import annotations
 
 import logging
-import shutil
-import time
-from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import jax.numpy as jnp
 
 from sadapt import __version__
 from sadapt.envs.base import WorldFailed
 from sadapt.errors import Stop, UserError
-from sadapt.runs import config, sinks, table
+from sadapt.registry import Own
+from sadapt.runs import config, metrics_file, sinks
 from sadapt.runs.checkpoint import Damaged, read, tree_like
 from sadapt.runs.folder import RunFolder, default_path, find, write_json
 from sadapt.runs.interruption import requests
+from sadapt.runs.recorder import Display, Options, Progress, Recorder
 from sadapt.training import loop
 from sadapt.training.driver import Driver, driver
 from sadapt.training.loop import Diverged
 from sadapt.training.memory import require_memory
-from sadapt.training.metrics import CLOCK, Row
-from sadapt.training.program import Program, TrainState, program
-from sadapt.training.settings import Settings
-from sadapt.training.world import world
+from sadapt.training.program import Program, TrainState, build
+from sadapt.training.settings import Settings, foreign_modules
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a run is kept; nothing here changes what it learns."""
-
-    checkpoint_interval: float = 300.0
-    """Seconds between checkpoints."""
-    tensorboard: bool = True
-    """Write TensorBoard events into the run's folder."""
-    clock: bool = True
-    """Write the pace into metrics.csv; without it, equal runs give equal files."""
-    track: bool = False
-    """Log to Weights & Biases (extra `wandb`; WANDB_MODE=offline keeps it here)."""
-
-
-class Progress(NamedTuple):
-    """A run at this moment."""
-
-    step: int
-    total: int
-    steps_per_second: float
-    row: Row | None
-    """The newest row of metrics, of the first seed."""
-
-
-class Display(Protocol):
-    """Shows a run to whoever waits for it."""
-
-    def __call__(self, progress: Progress) -> None: ...
-
-
-class Run(NamedTuple):
-    """One seed's folder and what is written into it."""
-
-    folder: RunFolder
-    recorded: dict[str, Any]
-    """Settings as in `config.json`."""
-    table: table.Table
-    sinks: list[sinks.Sink]
 
 
 def train(
@@ -80,14 +37,16 @@ def train(
     overwrite: bool = False,
     options: Options | None = None,
     display: Display | None = None,
+    own: Own | None = None,
 ) -> list[RunFolder]:
     """Trains `num_seeds` seeds from `settings.seed` on, in one program, each into its own folder."""
     options = options or Options()
     if num_seeds < 1:
         raise UserError(f"--num-seeds must be at least 1; got {num_seeds}")
+    settings = replace(settings, imports=foreign_modules(settings))
     all_settings = [replace(settings, seed=settings.seed + index) for index in range(num_seeds)]
     folders = [RunFolder(_place(each, out, num_seeds)) for each in all_settings]
-    prog = prepare(settings, options)
+    prog = prepare(settings, options, own)
     with ExitStack() as stack:
         for folder in folders:
             if folder.config.exists() and not overwrite:
@@ -98,34 +57,43 @@ def train(
             stack.enter_context(folder.claimed())
         for folder, each in zip(folders, all_settings, strict=True):
             folder.clear()
-            if settings.layout is not None:
-                shutil.copyfile(settings.layout, folder.layout)
+            folder.keep_layout(each)
             write_json(folder.config, {**config.record(each), "options": asdict(options)})
             folder.write_status(state="running", step=0, total=settings.total_timesteps, seconds=0.0)
         with closing(driver(prog, [each.seed for each in all_settings])) as drive:
-            _drive(prog, drive, _told_launch(drive), folders, options, display, seconds=0.0)
+            _drive(prog, drive, _told_launch(drive), Recorder(prog, folders, options), display)
     return folders
 
 
-def resume(path: str | Path, *, options: Options | None = None, display: Display | None = None) -> RunFolder:
-    """Takes a run up from its newest good checkpoint; one that has finished is left as it is."""
+def resume(
+    path: str | Path,
+    *,
+    options: Options | None = None,
+    display: Display | None = None,
+    own: Own | None = None,
+    trust: bool = False,
+) -> RunFolder:
+    """Takes a run up from its newest good checkpoint; one that has finished is left as it is.
+
+    Modules that the run needs are imported only if they are trusted, or have been imported already.
+    """
     folder = find(path)
-    settings = folder.read_settings()
+    settings = folder.read_settings(trust=trust)
     if options is None:
         options = former_options(folder)
-    prog = prepare(settings, options)
+    prog = prepare(settings, options, own)
     with folder.claimed():
         if folder.read_status().get("state") == "finished":
             return folder
-        with closing(driver(prog)) as drive:
+        with closing(driver(prog, [settings.seed])) as drive:
             found = restore(folder, drive.shapes)
             if found is None:
                 log.warning("%s has no checkpoint yet: it begins again from its seed", folder)
                 state, seconds = _told_launch(drive), 0.0
             else:
                 state, seconds = drive.revive(found[0]), found[1]
-            table.cut(folder.metrics, int(state.step))
-            _drive(prog, drive, state, [folder], options, display, seconds=seconds)
+            metrics_file.cut(folder.metrics, int(state.step))
+            _drive(prog, drive, state, Recorder(prog, [folder], options, seconds=seconds), display)
     return folder
 
 
@@ -136,13 +104,13 @@ def _told_launch(drive: Driver) -> TrainState:
         raise Stop(f"the run could not begin: {error}") from error
 
 
-def prepare(settings: Settings, options: Options | None = None) -> Program:
+def prepare(settings: Settings, options: Options | None = None, own: Own | None = None) -> Program:
     """A run's program, after everything that can be refused has been."""
     if options is not None and options.checkpoint_interval <= 0:
         raise UserError(f"--checkpoint-interval must be more than 0 seconds; got {options.checkpoint_interval:g}")
     if options is not None and options.track:
         sinks.require_wandb()
-    prog = program(world(settings), settings)
+    prog = build(settings, own)
     require_memory(prog)
     return prog
 
@@ -179,104 +147,47 @@ def _require_same(path: Path, mine: dict[str, Any], facts: dict[str, Any]) -> No
         )
 
 
-def _drive(
-    prog: Program,
-    drive: Driver,
-    state: TrainState,
-    folders: Sequence[RunFolder],
-    options: Options,
-    display: Display | None,
-    *,
-    seconds: float,
-) -> None:
+def _drive(prog: Program, drive: Driver, state: TrainState, recorder: Recorder, display: Display | None) -> None:
     """From `state` to the last step, or to whatever stops it."""
-    settings, seeds = prog.settings, len(folders)
-    runs = [_open(folder, options, int(jnp.max(state.step))) for folder in folders]
-    began = saved = time.monotonic()
-    row: Row | None = None
-
-    def spent() -> float:
-        return round(seconds + time.monotonic() - began, 1)
-
-    def told(status: str, step: int, **facts: Any) -> None:
-        for folder in folders:
-            folder.write_status(state=status, step=step, total=settings.total_timesteps, seconds=spent(), **facts)
-
-    def save(state: TrainState, step: int) -> None:
-        for run, alone in zip(runs, loop.unstack(state, seeds), strict=True):
-            run.table.sync()
-            facts = {"version": __version__, "settings": run.recorded, "seconds": spent()}
-            run.folder.checkpoints.save(alone, step, facts)
-
-    step = int(jnp.max(state.step))
+    total, folder = prog.sizes.total_steps, recorder.folders[0]
+    recorder.open(int(jnp.max(state.step)))
     try:
         with requests() as asked:
-            for turn in loop.turns(prog, state, drive.advance, every=loop.chunks_per_row(prog), seeds=seeds):
-                step = int(jnp.max(turn.state.step))
-                if turn.rows:
-                    row = turn.rows[0]
-                    for run, each in zip(runs, turn.rows, strict=True):
-                        run.table.append(each if options.clock else {**each, CLOCK: None})
-                        for sink in run.sinks:
-                            sink.add(each)
-                    told("running", step)
+            every = loop.chunks_per_row(prog)
+            for turn in loop.turns(prog, state, drive.advance, every=every, seeds=len(recorder.folders)):
+                recorder.add(turn)
+                step = recorder.step
                 if display is not None:
-                    display(Progress(step, settings.total_timesteps, turn.steps_per_second, row))
-                finished = step >= settings.total_timesteps
-                if finished or asked.received is not None or time.monotonic() - saved >= options.checkpoint_interval:
-                    save(turn.state, step)
-                    saved = time.monotonic()
+                    display(Progress(step, total, turn.steps_per_second, recorder.row))
+                finished = step >= total
+                if finished or asked.received is not None or recorder.due():
+                    recorder.save(turn.state)
                 if asked.received is not None and not finished:
-                    told("stopped", step)
-                    where = f"stopped at step {step:,} of {settings.total_timesteps:,}"
-                    raise Stop(f"{where}; `sadapt resume {folders[0]}` goes on", 128 + asked.received)
-        told("finished", step)
+                    recorder.tell("stopped")
+                    where = f"stopped at step {step:,} of {total:,}"
+                    raise Stop(f"{where}; `sadapt resume {folder}` goes on", 128 + asked.received)
+        recorder.tell("finished")
     except Diverged as error:
-        told("diverged", step, message=str(error))
-        kept = next(folders[0].checkpoints.newest(), None)
+        recorder.tell("diverged", message=str(error))
+        kept = next(folder.checkpoints.newest(), None)
         good = f"The last good checkpoint is {kept}" if kept else "There is no checkpoint yet"
         raise Stop(f"{error}. {good}") from error
     except WorldFailed as error:
-        told("failed", step, message=str(error))
-        kept = next(folders[0].checkpoints.newest(), None)
-        good = f"checkpoint {kept} is intact" if kept else "there is no checkpoint yet"
-        raise Stop(f"the run stopped {error}; {good}") from error
+        recorder.tell("failed", message=str(error))
+        raise Stop(f"the run stopped {error}; {_intact(folder)}") from error
     except OSError as error:
-        reason = str(error)
-        _quietly(lambda: told("stopped", step, message=reason))
-        raise _out_of_room(folders[0], step, error) from error
+        recorder.tell_if_possible("stopped", message=str(error))
+        raise Stop(
+            f"the run stopped at step {recorder.step:,}: {error.filename or folder} could not be written "
+            f"({error.strerror or error}); {_intact(folder)}: make room, then `sadapt resume {folder}`"
+        ) from error
     finally:
-        for run in runs:
-            for close in (run.table.close, *(sink.close for sink in run.sinks)):
-                _quietly(close)
+        recorder.close()
 
 
-def _out_of_room(folder: RunFolder, step: int, error: OSError) -> Stop:
+def _intact(folder: RunFolder) -> str:
     kept = next(folder.checkpoints.newest(), None)
-    return Stop(
-        f"the run stopped at step {step:,}: {error.filename or folder} could not be written "
-        f"({error.strerror or error}); "
-        + (f"checkpoint {kept} is intact" if kept else "there is no checkpoint yet")
-        + f": make room, then `sadapt resume {folder}`"
-    )
-
-
-def _open(folder: RunFolder, options: Options, step: int) -> Run:
-    settings = config.read(folder.config)
-    recorded = config.to_dict(settings)
-    opened: list[sinks.Sink] = []
-    if options.tensorboard:
-        opened.append(sinks.tensorboard(folder.path, step))
-    if options.track:
-        opened.append(sinks.wandb(folder.path, str(default_path(settings, "")), recorded))
-    return Run(folder, recorded, table.Table(folder.metrics), opened)
-
-
-def _quietly(close: Callable[[], None]) -> None:
-    try:
-        close()
-    except OSError as error:
-        log.debug("closing: %s", error)
+    return f"checkpoint {kept} is intact" if kept else "there is no checkpoint yet"
 
 
 def _place(settings: Settings, out: str | Path | None, num_seeds: int) -> Path:
@@ -286,5 +197,6 @@ def _place(settings: Settings, out: str | Path | None, num_seeds: int) -> Path:
 
 
 def former_options(folder: RunFolder) -> Options:
+    """How the run was kept before."""
     given = config.read_record(folder.config).get("options", {})
     return Options(**{name: given[name] for name in Options.__dataclass_fields__ if name in given})

@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sadapt.errors import UserError
-from sadapt.training.metrics import CLOCK, Row
-
-NAMES = {
-    "return": "charts/episodic_return",
-    "length": "charts/episodic_length",
-    "deaths": "charts/deaths",
-    "epsilon": "charts/epsilon",
-    "episodes": "charts/episodes",
-    CLOCK: "charts/SPS",
-    "loss": "losses/td_loss",
-    "q": "losses/q_values",
-    "surprise": "surprise/mean",
-    "entropy": "surprise/entropy",
-    "h_random": "surprise/h_random",
-    "feedback": "bandit/feedback",
-    "alpha": "bandit/share_s_min",
-    "mu_max": "bandit/mean_s_max",
-    "mu_min": "bandit/mean_s_min",
-    "n_max": "bandit/pulls_s_max",
-    "n_min": "bandit/pulls_s_min",
-}
-"""CleanRL's names where it has one."""
+from sadapt.training.metrics import Row
 
 
 class Sink(NamedTuple):
@@ -39,29 +18,29 @@ class Sink(NamedTuple):
     close: Callable[[], None]
 
 
-def scalars(row: Row) -> dict[str, float]:
-    """A row by its public names, without what is missing; a world's own counters are charts."""
+def scalars(row: Row, charts: Mapping[str, str]) -> dict[str, float]:
+    """A row by the names of its charts, without what is missing."""
     return {
-        NAMES.get(name, f"charts/{name}"): float(value)
+        charts.get(name, f"charts/{name}"): float(value)
         for name, value in row.items()
         if name != "step" and value is not None
     }
 
 
-def tensorboard(folder: Path, step: int) -> Sink:
+def tensorboard(folder: Path, step: int, charts: Mapping[str, str]) -> Sink:
     """TensorBoard events in the run's folder; those after `step`, from a run that was cut off, are hidden."""
     from tensorboardX import SummaryWriter
 
     writer = SummaryWriter(str(folder), purge_step=step or None, flush_secs=10)
 
     def add(row: Row) -> None:
-        for name, value in scalars(row).items():
+        for name, value in scalars(row, charts).items():
             writer.add_scalar(name, value, row["step"])
 
     return Sink(add, writer.close)
 
 
-def wandb(folder: Path, name: str, config: dict[str, Any]) -> Sink:
+def wandb(folder: Path, name: str, config: dict[str, Any], charts: Mapping[str, str]) -> Sink:
     """Weights & Biases; `WANDB_MODE=offline` keeps the run on this machine until `wandb sync`."""
     require_wandb()
     module = importlib.import_module("wandb")
@@ -69,7 +48,7 @@ def wandb(folder: Path, name: str, config: dict[str, Any]) -> Sink:
     run = module.init(**words, dir=str(folder), config=config)
 
     def add(row: Row) -> None:
-        run.log(scalars(row), step=int(row["step"] or 0))
+        run.log(scalars(row, charts), step=int(row["step"] or 0))
 
     return Sink(add, run.finish)
 

@@ -11,10 +11,10 @@ from PIL import Image, ImageDraw, ImageFont
 
 from sadapt.envs.tiles import expose
 from sadapt.errors import UserError
-from sadapt.film import AGENT_COLOURS, INK, PAPER, beside, save
-from sadapt.motivation.objectives import ARMS
-from sadapt.runs.agent import Agent, load
-from sadapt.runs.playing import moments
+from sadapt.film import INK, PAPER, beside, save
+from sadapt.motivation.objectives import ARMS, COLOURS
+from sadapt.runs.agent import Agent
+from sadapt.runs.playback import moments
 
 HEIGHT = 300
 """Pixels of the two pictures, about."""
@@ -25,10 +25,10 @@ FINE = 3
 
 
 def watch(
-    agent: Agent | str | Path,
+    agent: Agent,
     path: str | Path,
     *,
-    compare: Agent | str | Path | None = None,
+    compare: Agent | None = None,
     arm: str | None = None,
     seed: int = 0,
     steps: int | None = None,
@@ -38,7 +38,7 @@ def watch(
     """Films one episode (GIF or MP4); `compare` puts a second agent's beside it, from the same seed."""
     if steps is not None and steps < 1:
         raise UserError(f"--steps must be at least 1; got {steps}")
-    both = [each if isinstance(each, Agent) else load(each) for each in (agent, compare) if each is not None]
+    both = [each for each in (agent, compare) if each is not None]
     clips = [frames(each, arm=arm, seed=seed, steps=steps, epsilon=epsilon) for each in both]
     return save(clips[0] if len(clips) == 1 else _together(*clips), path, fps=fps)
 
@@ -55,9 +55,9 @@ def frames(
         if transition is not None:
             surprises.append(float(transition.surprise))
         pictures = beside(_fitted(picture()), _theta(np.asarray(features(episode.marginal)), channels))
-        facts = [f"step {int(episode.t)} of {horizon}", f"return {float(episode.totals.reward):g}"]
-        if int(episode.totals.deaths):
-            facts.append(f"deaths {int(episode.totals.deaths)}")
+        facts = [f"step {int(episode.t)} of {horizon}", f"return {float(episode.so_far['return']):g}"]
+        if deaths := int(episode.so_far["deaths"]):
+            facts.append(f"deaths {deaths}")
         facts.append(f"entropy {float(entropy(episode.marginal)):.1f} (random {agent.h_random:.1f})")
         yield _page(agent, ARMS[chosen], pictures, surprises, horizon, "   ".join(facts))
         if len(surprises) == steps:
@@ -69,14 +69,14 @@ def _page(agent: Agent, arm: str, picture: np.ndarray, surprises: list[float], h
     width = max(picture.shape[1], 420) + 2 * MARGIN
     page = Image.new("RGB", (width, TITLE + picture.shape[0] + CHART + 2 * MARGIN), PAPER)
     draw = ImageDraw.Draw(page)
-    adaptive = agent.settings.objective == "s-adapt"
+    adaptive = agent.program.parts.objective.adaptive
     title = f"{agent.settings.env}: {agent.title}" + (f" on {arm}" if adaptive else "")
     draw.text((MARGIN, 4), title, fill=INK, font=ImageFont.load_default(15))
     draw.text((MARGIN, 23), facts, fill=GREY, font=ImageFont.load_default(11))
     page.paste(Image.fromarray(picture), ((width - picture.shape[1]) // 2, TITLE))
     top = TITLE + picture.shape[0] + MARGIN
     page.paste(
-        _chart(surprises, horizon, width - 2 * MARGIN, AGENT_COLOURS[arm if adaptive else agent.settings.objective]),
+        _chart(surprises, horizon, width - 2 * MARGIN, COLOURS[arm if adaptive else agent.settings.objective]),
         (MARGIN, top),
     )
     return np.asarray(page)

@@ -12,7 +12,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from sadapt.envs.base import Env
 from sadapt.motivation.baseline import random_entropy
 from sadapt.motivation.episode import Answer, Fresh
-from sadapt.training.program import Program, TrainState, death_treatment
+from sadapt.training.program import Program, TrainState
 
 Array = jax.Array
 Chunk = Callable[[TrainState], TrainState]
@@ -25,7 +25,7 @@ def _world(prog: Program) -> Env:
 
 def answer_worlds(prog: Program, state: TrainState, actions: Array) -> Answer:
     """Steps every world once, with a fresh one at hand."""
-    num_envs = prog.settings.num_envs
+    num_envs = prog.sizes.num_envs
     key_step, key_fresh = jax.random.split(state.world_key)
     worlds, steps = jax.vmap(_world(prog).step)(jax.random.split(key_step, num_envs), state.episodes.world, actions)
     return Answer(worlds, steps, fresh_worlds(prog, key_fresh))
@@ -33,7 +33,7 @@ def answer_worlds(prog: Program, state: TrainState, actions: Array) -> Answer:
 
 def fresh_worlds(prog: Program, key: Array) -> Fresh:
     """As many worlds as run side by side, just reset."""
-    return Fresh(*jax.vmap(_world(prog).reset)(jax.random.split(key, prog.settings.num_envs)))
+    return Fresh(*jax.vmap(_world(prog).reset)(jax.random.split(key, prog.sizes.num_envs)))
 
 
 def one_step(prog: Program, state: TrainState) -> TrainState:
@@ -50,7 +50,7 @@ def start(prog: Program, key: Array, h_random: Array) -> TrainState:
 
 def chunk(prog: Program, *, learn: bool = True) -> Chunk:
     """`state -> state` over `chunk_steps` environment steps, with or without updates."""
-    learner, num_envs = prog.learner, prog.settings.num_envs
+    learner, num_envs = prog.learner, prog.sizes.num_envs
     vector_steps = learner.chunk_steps // num_envs
 
     def step(state: TrainState, _: None) -> tuple[TrainState, None]:
@@ -74,9 +74,9 @@ def baseline(prog: Program) -> Callable[[Array], float]:
     return random_entropy(
         _world(prog),
         prog.marginal,
-        on_death=death_treatment(prog.env, prog.settings),
+        on_death=prog.parts.on_death,
         horizon=prog.rules.horizon,
-        count=prog.settings.motivation.random_episodes,
+        count=prog.sizes.random_episodes,
     )
 
 
@@ -96,7 +96,7 @@ def driver(prog: Program, over: Callable[[Chunk], Chunk] = lambda chunk: chunk) 
 def run(prog: Program, state: TrainState, over: Callable[[Chunk], Chunk] = lambda chunk: chunk) -> Iterator[TrainState]:
     """Yields the state after every chunk until the run's last step; the state given is consumed."""
     advance = driver(prog, over)
-    while int(jnp.max(state.step)) < prog.settings.total_timesteps:
+    while int(jnp.max(state.step)) < prog.sizes.total_steps:
         state = advance(state)
         yield state
 
@@ -107,9 +107,9 @@ def keys_of(seed: int) -> tuple[Array, Array]:
     return key_baseline, key_run
 
 
-def launch(prog: Program) -> TrainState:
+def launch(prog: Program, seed: int) -> TrainState:
     """A run's first state, from its seed."""
-    key_baseline, key_run = keys_of(prog.settings.seed)
+    key_baseline, key_run = keys_of(seed)
     h_random = jnp.float32(baseline(prog)(key_baseline))
     return jax.jit(lambda key, h: start(prog, key, h))(key_run, h_random)
 

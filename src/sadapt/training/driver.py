@@ -27,40 +27,40 @@ class Driver(NamedTuple):
     close: Callable[[], None]
 
 
-def driver(prog: Program, seeds: Sequence[int] | None = None) -> Driver:
+def driver(prog: Program, seeds: Sequence[int]) -> Driver:
     """The driver that the program's world needs; several `seeds` are trained at once, where the world allows."""
     if isinstance(prog.env, HostEnv):
-        if seeds is not None and len(seeds) > 1:
-            raise UserError(f"{prog.env.name} is not written in JAX, so --num-seeds means nothing to it: a run a seed")
-        return _outside(prog, prog.env)
-    if seeds is None or len(seeds) == 1:
-        return Driver(
-            lambda: compiled.launch(prog), compiled.driver(prog), lambda state: state, compiled.shapes(prog), _nothing
-        )
+        if len(seeds) > 1:
+            raise UserError(
+                f"{prog.env.name} is not written in JAX, so --num-seeds means nothing to it: train one seed at a time"
+            )
+        return _outside(prog, prog.env, seeds[0])
+    together = len(seeds) > 1
     return Driver(
-        lambda: compiled.launch_seeds(prog, seeds),
-        compiled.driver(prog, over=jax.vmap),
-        lambda state: state,
-        compiled.shapes(prog),
-        _nothing,
+        launch=lambda: compiled.launch_seeds(prog, seeds) if together else compiled.launch(prog, seeds[0]),
+        advance=compiled.driver(prog, over=jax.vmap) if together else compiled.driver(prog),
+        revive=lambda state: state,
+        shapes=compiled.shapes(prog),
+        close=lambda: None,
     )
 
 
-def _outside(prog: Program, env: HostEnv) -> Driver:
-    worlds = env.open(prog.settings.num_envs)
+def shapes(prog: Program) -> TrainState:
+    """A run's state as shapes and dtypes alone; nothing is computed."""
+    return (host if isinstance(prog.env, HostEnv) else compiled).shapes(prog)
+
+
+def _outside(prog: Program, env: HostEnv, seed: int) -> Driver:
+    worlds = env.open(prog.sizes.num_envs)
 
     def launch() -> TrainState:
-        key_baseline, key_run = compiled.keys_of(prog.settings.seed)
+        key_baseline, key_run = compiled.keys_of(seed)
         return host.start(prog, worlds, key_run, host.baseline(prog, worlds, key_baseline))
 
     return Driver(
-        launch,
-        host.driver(prog, worlds),
-        lambda state: host.revived(prog, worlds, state),
-        host.shapes(prog),
-        worlds.close,
+        launch=launch,
+        advance=host.driver(prog, worlds),
+        revive=lambda state: host.revived(prog, worlds, state),
+        shapes=host.shapes(prog),
+        close=worlds.close,
     )
-
-
-def _nothing() -> None:
-    pass

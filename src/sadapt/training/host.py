@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,12 +14,13 @@ import numpy as np
 from sadapt.envs.base import Env, HostWorlds, Step, WorldFailed
 from sadapt.motivation.episode import Answer, Fresh, select
 from sadapt.motivation.objectives import usable_baseline
-from sadapt.training.parcel import Parcel, Parcels, parcels
-from sadapt.training.program import Program, TrainState, program
+from sadapt.training.packing import Packed, Packing, packing
+from sadapt.training.parts import at_random
+from sadapt.training.program import Program, TrainState, compose
 
 Array = jax.Array
-Absorb = Callable[[Parcel, Array, Answer], Parcel]
-"""`absorb(parcel, actions, answer) -> parcel` after the worlds' answer to these actions."""
+Absorb = Callable[[Packed, Array, Answer], Packed]
+"""`absorb(packed, actions, answer) -> packed` after the worlds' answer to these actions."""
 Options = dict[str, bool | str]
 FRUGAL: Options = {
     "xla_cpu_copy_insertion_use_region_analysis": True,
@@ -61,13 +62,13 @@ class JaxWorlds:
 def start(prog: Program, worlds: HostWorlds, key: Array, h_random: float) -> TrainState:
     """The state before the first step."""
     key_worlds, key_run = jax.random.split(key)
-    obs = worlds.restart(key_worlds, np.ones(prog.settings.num_envs, bool))
+    obs = worlds.restart(key_worlds, np.ones(prog.sizes.num_envs, bool))
     return jax.jit(prog.init)(key_run, Fresh((), jnp.asarray(obs)), jnp.float32(h_random))
 
 
 def shapes(prog: Program) -> TrainState:
     """A run's state as shapes and dtypes alone; nothing is computed."""
-    obs: Any = jax.ShapeDtypeStruct((prog.settings.num_envs, *prog.env.obs_shape), prog.env.obs_dtype)
+    obs: Any = jax.ShapeDtypeStruct((prog.sizes.num_envs, *prog.env.obs_shape), prog.env.obs_dtype)
     return jax.eval_shape(prog.init, jax.random.key(0), Fresh((), obs), jnp.float32(0))
 
 
@@ -82,30 +83,30 @@ class Plan(NamedTuple):
 
 
 class Play(NamedTuple):
-    """The program's steps around the worlds; each function consumes the parcel that it is given."""
+    """The program's steps around the worlds; each function consumes the packed that it is given."""
 
-    parcels: Parcels[TrainState]
-    steps: Callable[[Parcel, int, Absorb], Parcel]
-    """`steps(parcel, count, last)` acts `count` times; `last` absorbs the last answer."""
+    packing: Packing[TrainState]
+    steps: Callable[[Packed, int, Absorb], Packed]
+    """`steps(packed, count, last)` acts `count` times; `last` absorbs the last answer."""
     observe: Absorb
 
 
 def play(prog: Program, worlds: HostWorlds) -> Play:
-    """How the worlds are played. Between calls the state is a parcel: as it is it would take four times as long."""
-    pack, unpack = state_parcels = parcels(shapes(prog))
+    """How the worlds are played. Between calls the state is a packed: as it is it would take four times as long."""
+    pack, unpack = state_packing = packing(shapes(prog))
 
     @partial(jax.jit, donate_argnums=0)
-    def act(parcel: Parcel) -> tuple[Parcel, Plan]:
-        state, actions = prog.act(unpack(parcel))
+    def act(packed: Packed) -> tuple[Packed, Plan]:
+        state, actions = prog.act(unpack(packed))
         return pack(state), Plan(actions, state.step, state.episodes.t, *jax.random.split(state.world_key))
 
     @partial(jax.jit, donate_argnums=0)
-    def observe(parcel: Parcel, actions: Array, answer: Answer) -> Parcel:
-        return pack(prog.observe(unpack(parcel), actions, answer))
+    def observe(packed: Packed, actions: Array, answer: Answer) -> Packed:
+        return pack(prog.observe(unpack(packed), actions, answer))
 
     @partial(jax.jit, donate_argnums=0)
-    def go_on(parcel: Parcel, actions: Array, answer: Answer) -> tuple[Parcel, Plan]:
-        return act(observe(parcel, actions, answer))
+    def go_on(packed: Packed, actions: Array, answer: Answer) -> tuple[Packed, Plan]:
+        return act(observe(packed, actions, answer))
 
     def answer(plan: Plan) -> Answer:
         """Steps the worlds, and starts those afresh whose episodes end."""
@@ -117,13 +118,13 @@ def play(prog: Program, worlds: HostWorlds) -> Play:
             raise WorldFailed(f"at step {int(plan.step):,}: {failure}") from failure
         return Answer((), step, Fresh((), fresh))
 
-    def steps(parcel: Parcel, count: int, last: Absorb) -> Parcel:
-        parcel, plan = act(parcel)
+    def steps(packed: Packed, count: int, last: Absorb) -> Packed:
+        packed, plan = act(packed)
         for _ in range(count - 1):
-            parcel, plan = go_on(parcel, plan.actions, answer(plan))
-        return last(parcel, plan.actions, answer(plan))
+            packed, plan = go_on(packed, plan.actions, answer(plan))
+        return last(packed, plan.actions, answer(plan))
 
-    return Play(state_parcels, steps, observe)
+    return Play(state_packing, steps, observe)
 
 
 def supported(options: Options) -> Options:
@@ -144,40 +145,46 @@ def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainSta
     learner = prog.learner
     (pack, unpack), steps, observe = play(prog, worlds)
     refresh = jax.jit(prog.refresh, donate_argnums=0)
-    turns = learner.chunk_steps // (prog.settings.num_envs * learner.steps_per_update)
+    turns = learner.chunk_steps // (prog.sizes.num_envs * learner.steps_per_update)
 
     @partial(jax.jit, donate_argnums=0, compiler_options=supported(FRUGAL))
-    def learn(parcel: Parcel, actions: Array, answer: Answer) -> Parcel:
-        return pack(prog.update(prog.observe(unpack(parcel), actions, answer)))
+    def learn(packed: Packed, actions: Array, answer: Answer) -> Packed:
+        return pack(prog.update(prog.observe(unpack(packed), actions, answer)))
 
     def advance(state: TrainState) -> TrainState:
         last = learn if int(state.step) >= learner.warmup_steps else observe
-        parcel = pack(refresh(state))
+        packed = pack(refresh(state))
         for _ in range(turns):
-            parcel = steps(parcel, learner.steps_per_update, last)
-        return unpack(parcel)
+            packed = steps(packed, learner.steps_per_update, last)
+        return unpack(packed)
 
     return advance
 
 
-def baseline(prog: Program, worlds: HostWorlds, key: Array) -> float:
-    """H_rand: the mean final entropy of at least `random_episodes` episodes of random play."""
-    idle = program(prog.env, replace(prog.settings, objective="random"))
+def random_measures(prog: Program, worlds: HostWorlds, key: Array) -> dict[str, float]:
+    """The mean of every measure over at least `random_episodes` episodes of random play."""
+    idle = compose(prog.env, at_random(prog.parts))
     (pack, unpack), steps, observe = play(idle, worlds)
-    state = start(idle, worlds, key, 1.0)
-    while float(state.tally.episodes) < prog.settings.motivation.random_episodes:
+    state = start(idle, worlds, key, math.nan)
+    while float(state.tally.episodes) < prog.sizes.random_episodes:
         state = unpack(steps(pack(state), prog.rules.horizon, observe))
-    return usable_baseline(float(state.tally.entropy / state.tally.episodes), prog.env.name)
+    return {name: float(total / state.tally.episodes) for name, total in state.tally.measures.items()}
+
+
+def baseline(prog: Program, worlds: HostWorlds, key: Array) -> float:
+    """H_rand: the random agent's mean final entropy."""
+    return usable_baseline(random_measures(prog, worlds, key)["entropy"], prog.env.name)
 
 
 def revived(prog: Program, worlds: HostWorlds, state: TrainState) -> TrainState:
     """A stored state with fresh worlds: the episodes that were under way are given up."""
     key, key_worlds, key_arms = jax.random.split(state.key, 3)
-    everywhere = np.ones(prog.settings.num_envs, bool)
+    everywhere = np.ones(prog.sizes.num_envs, bool)
     fresh = Fresh((), jnp.asarray(worlds.restart(key_worlds, everywhere)))
 
     def begin(state: TrainState, fresh: Fresh) -> TrainState:
-        idle = state.bandit._replace(pending=jnp.zeros_like(state.bandit.pending))
+        given_up = prog.parts.bandit.abandon
+        idle, _ = jax.lax.scan(lambda bandit, arm: (given_up(bandit, arm), None), state.bandit, state.episodes.arm)
         bandit, arms = prog.rules.choose(key_arms, idle, jnp.asarray(everywhere))
         begun = jax.vmap(prog.rules.begin)(fresh, arms)
         learned = prog.learner.restart(state.learner, begun)
@@ -189,6 +196,6 @@ def revived(prog: Program, worlds: HostWorlds, state: TrainState) -> TrainState:
 def run(prog: Program, worlds: HostWorlds, state: TrainState) -> Iterator[TrainState]:
     """Yields the state after every chunk until the run's last step."""
     advance = driver(prog, worlds)
-    while int(state.step) < prog.settings.total_timesteps:
+    while int(state.step) < prog.sizes.total_steps:
         state = advance(state)
         yield state

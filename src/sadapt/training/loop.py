@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 import jax
@@ -13,9 +14,8 @@ import jax.numpy as jnp
 from sadapt.training import metrics
 from sadapt.training.driver import driver
 from sadapt.training.memory import require_memory
-from sadapt.training.program import Program, TrainState, program
+from sadapt.training.program import Program, TrainState, build
 from sadapt.training.settings import Settings
-from sadapt.training.world import world
 
 EXPLODED = 1e6
 """A mean loss beyond this is no learning any more; rewards are normalised to about one."""
@@ -42,16 +42,16 @@ class Turn(NamedTuple):
 
 def require_sane(prog: Program, state: TrainState) -> None:
     """Stops a run whose loss is not a number or has exploded."""
-    settings = prog.settings
-    if not float(state.tally.updates) or settings.objective == "random":
+    updates, total = float(state.tally.updates), state.tally.reports.get("loss")
+    if not updates or total is None or prog.learner.policy is None:
         return
-    loss = float(state.tally.loss) / float(state.tally.updates)
+    loss = float(total) / updates
     if math.isfinite(loss) and loss < EXPLODED:
         return
     what = f"has exploded to {loss:.3g}" if math.isfinite(loss) else "is not a number"
     raise Diverged(
-        f"the loss {what} at step {int(state.step):,} of {settings.env} ({settings.objective}): learning has diverged. "
-        f"Try a smaller --learning-rate (it is {settings.learner.learning_rate:g}), or a --reward-clip of 5"
+        f"the loss {what} at step {int(state.step):,} of {prog.env.name} ({prog.parts.objective.title}): learning has "
+        f"diverged. Try {prog.learner.remedy}, or a --reward-clip of 5"
     )
 
 
@@ -64,14 +64,13 @@ def unstack(state: TrainState, seeds: int) -> list[TrainState]:
 
 def chunks_per_row(prog: Program) -> int:
     """Whole chunks between rows of metrics, as near to the settings' interval as they come."""
-    settings = prog.settings
-    interval = settings.log_interval or settings.total_timesteps / ROWS
+    interval = prog.sizes.rows_every or prog.sizes.total_steps / ROWS
     return max(1, round(interval / prog.learner.chunk_steps))
 
 
 def turns(prog: Program, state: TrainState, advance: Advance, *, every: int = 1, seeds: int = 1) -> Iterator[Turn]:
     """Drives a run to its last step, with rows after every `every` chunks of the run and after the last."""
-    chunk, last = prog.learner.chunk_steps, prog.settings.total_timesteps
+    chunk, last = prog.learner.chunk_steps, prog.sizes.total_steps
     step = interval_step = int(jnp.max(state.step))
     now = interval_began = time.perf_counter()
     while step < last:
@@ -90,13 +89,13 @@ def turns(prog: Program, state: TrainState, advance: Advance, *, every: int = 1,
 
 def train(settings: Settings, *, every: int = 1, on_row: Callable[[metrics.Row], None] | None = None) -> TrainState:
     """Trains in memory from the seed to the last step; calls `on_row` with each row of metrics."""
-    prog = program(world(settings), settings)
+    prog = build(settings)
     require_memory(prog)
-    drive = driver(prog)
-    state = drive.launch()
-    for turn in turns(prog, state, drive.advance, every=every):
-        state = turn.state
-        for row in turn.rows:
-            if on_row is not None:
-                on_row(row)
+    with closing(driver(prog, [settings.seed])) as drive:
+        state = drive.launch()
+        for turn in turns(prog, state, drive.advance, every=every):
+            state = turn.state
+            for row in turn.rows:
+                if on_row is not None:
+                    on_row(row)
     return state

@@ -1,4 +1,4 @@
-"""Says what a replay will take before it is taken, and refuses what the machine does not have."""
+"""Says what a learner will take of memory before it is taken, and refuses what the machine does not have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sadapt.training.program import Program
 
 log = logging.getLogger(__name__)
 SPARE = 0.9
-"""Share of the free memory that a replay may take."""
+"""Share of the free memory that a learner may take."""
 
 
 def free_bytes() -> int | None:
@@ -27,15 +27,13 @@ def free_bytes() -> int | None:
 
 
 def require_memory(prog: Program, free: int | None = None) -> None:
-    """Logs the replay's plan; an error if it is larger than what is free."""
-    if prog.memory is None:
+    """Logs the plan; an error if it is larger than what is free."""
+    need = prog.learner.need
+    if need is None:
         return
-    steps, need = prog.memory.steps, prog.memory.bytes
-    plan = f"replay of {steps:,} steps: {need / 1e9:.2f} GB"
+    plan = f"{need.what}: {need.bytes / 1e9:.2f} GB"
     log.info(plan)
     free = free_bytes() if free is None else free
-    if free is not None and need > SPARE * free:
-        raise UserError(
-            f"{plan}, but only {free / 1e9:.2f} GB of memory are free: lower --buffer-size to "
-            f"{int(SPARE * free / need * steps):,} or less"
-        )
+    if free is not None and need.bytes > SPARE * free:
+        share = SPARE * free / need.bytes
+        raise UserError(f"{plan}, but only {free / 1e9:.2f} GB of memory are free: {need.instead(share)}")

@@ -19,40 +19,55 @@ CLOCK = "steps_per_second"
 """The only column that two equal runs do not share."""
 
 
+CHARTS = {
+    "episodes": "charts/episodes",
+    CLOCK: "charts/SPS",
+    "h_random": "surprise/h_random",
+    "alpha": "bandit/share_s_min",
+    "mu_max": "bandit/mean_s_max",
+    "mu_min": "bandit/mean_s_min",
+    "n_max": "bandit/pulls_s_max",
+    "n_min": "bandit/pulls_s_min",
+}
+"""Charts of what is told of the run itself; CleanRL's names where it has one."""
+
+
+def charts(prog: Program) -> dict[str, str]:
+    """The chart of every column that does not simply go by its name."""
+    return {**CHARTS, **prog.learner.reports, **{measure.name: measure.chart for measure in prog.rules.measures}}
+
+
 def row(prog: Program, state: TrainState, *, steps_per_second: float | None = None) -> Row:
     """The interval that ends in `state`, summed up in its tally."""
-    tally, bandit = jax.device_get((state.tally, state.bandit))
+    tally, standing = jax.device_get((state.tally, prog.parts.bandit.standing(state.bandit)))
     ended, updates = int(tally.episodes), int(tally.updates)
-    adaptive = prog.settings.objective == "s-adapt"
+    adaptive = prog.parts.objective.adaptive
 
     def mean(total: Any, count: int) -> float | None:
         return float(total) / count if count and math.isfinite(total) else None
 
     def arm(values: np.ndarray, index: int) -> float | None:
-        return float(values[index]) if adaptive and bandit.counts[index] else None
+        return float(values[index]) if adaptive and standing.counts[index] else None
 
-    found: Row = {
+    told = {each.name: mean(tally.measures[each.name], ended) for each in prog.rules.measures}
+    counted = {name: told.pop(name) for name in sorted(prog.env.counters)}
+    heard = told.pop("feedback", None)  # its place is among the bandit's columns
+    return {
         "step": int(state.step),
         "episodes": int(state.ended),
-        "return": mean(tally.reward, ended),
-        "length": mean(tally.length, ended),
-        "deaths": mean(tally.deaths, ended),
-        "surprise": mean(tally.surprise, ended),
-        "entropy": mean(tally.entropy, ended),
+        **told,
         "h_random": float(state.h_random),
         "alpha": mean(tally.arm, ended) if adaptive else None,
-        "feedback": mean(tally.feedback, ended),
-        "mu_max": arm(bandit.means, 0),
-        "mu_min": arm(bandit.means, 1),
-        "n_max": arm(bandit.counts, 0),
-        "n_min": arm(bandit.counts, 1),
-        "loss": mean(tally.loss, updates),
-        "q": mean(tally.q, updates),
-        "epsilon": float(prog.learner.epsilon(state.step)),
+        "feedback": heard,
+        "mu_max": arm(standing.means, 0),
+        "mu_min": arm(standing.means, 1),
+        "n_max": arm(standing.counts, 0),
+        "n_min": arm(standing.counts, 1),
+        **{name: mean(tally.reports[name], updates) for name in prog.learner.reports},
+        **{name: float(value) for name, value in prog.learner.schedule(state.step).items()},
+        **counted,
+        CLOCK: steps_per_second,
     }
-    found |= {name: mean(total, ended) for name, total in tally.counters.items()}
-    found[CLOCK] = steps_per_second
-    return found
 
 
 def cleared(state: TrainState) -> TrainState:

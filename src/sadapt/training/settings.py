@@ -2,144 +2,78 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, is_dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from sadapt.errors import UserError, nearest
-from sadapt.learners.dqn import DQNSettings
-from sadapt.learners.pqn import PQNSettings
+from sadapt.composite import COMMON, Composite, group, part, places
+from sadapt.envs.table import WorldSettings
+from sadapt.fields import Count, OneOf, Share, Whole
+from sadapt.learners import table as _table  # noqa: F401 (fills the tables of networks and learners)
+from sadapt.motivation.building import PaymentSettings
+from sadapt.motivation.objectives import OBJECTIVES
+from sadapt.registry import OWN, Choice, find
+
+COMMON["env"] = WorldSettings
 
 
 @dataclass(frozen=True)
-class MotivationSettings:
-    """How surprise is measured and paid."""
+class MotivationSettings(PaymentSettings):
+    """How surprise is paid, and what an episode is."""
 
-    marginal: Literal["auto", "bernoulli", "gaussian"] = "auto"
-    """Family of the state marginal; auto is Bernoulli where observations are binary."""
-    pseudo_count: float = 0.0
-    """Imagined all-zero observations before the first (0 is the paper's formula, 1 the authors' program)."""
-    probability_clip: float = 1e-4
-    """Bernoulli probabilities stay this far from 0 and 1."""
-    std_floor: float = 0.1
-    """Least standard deviation of the Gaussian marginal, in units of the observation."""
-    frame_size: int = 21
-    """Side of the grey frame that the marginal sees of an Atari screen."""
-    ucb_c: float = math.sqrt(2)
-    """Exploration of the bandit."""
-    bandit_patience: float = 0.0
+    bandit_patience: Share = 0.0
     """Share of the training in which the arms take turns, before the bandit begins to listen."""
-    random_episodes: int = 100
+    random_episodes: Count = 100
     """Episodes of random play that estimate H_rand."""
     on_death: Literal["auto", "end", "soft", "shock"] = "auto"
     """What a death before the horizon does; auto leaves it to the world."""
-    horizon: int | None = None
-    """Steps in an episode; None leaves it to the world."""
-    normalise: bool = True
-    """Subtract the running mean of rewards and divide by their running deviation, per arm."""
-    baseline: Literal["global", "time"] = "global"
-    """One running mean of the reward, or one per time step."""
-    reward_clip: float = math.inf
-    """Normalised rewards stay within this distance of 0."""
-    bootstrap: Literal["auto", "terminal", "through"] = "auto"
-    """Whether values end at the horizon; auto ends them for intrinsic agents only."""
 
 
 @dataclass(frozen=True)
-class NetworkSettings:
-    """What the policy looks through."""
-
-    network: Literal["auto", "paper", "window", "plain"] = "auto"
-    """auto is the paper's for dqn and for screens; else the window where there is an agent channel, or plain."""
-    arms: Literal["together", "apart"] = "together"
-    """Whether S-Adapt has one network that sees its arm, or one per arm."""
-    hidden: int = 128
-    """Units of the hidden layer of window and plain networks."""
-    radius: int = 5
-    """Cells that the window sees in each direction."""
-
-
-@dataclass(frozen=True)
-class Settings:
+class Settings(Composite):
     """One training run."""
 
-    env: str
+    world: Choice = part("env")
     """World to train in."""
-    objective: str = "s-adapt"
+    objective: Annotated[str, OneOf(OBJECTIVES)] = "s-adapt"
     """Agent: s-adapt, s-min, s-max, extrinsic or random."""
-    seed: int = 1
+    seed: Whole = 1
     """Seed of everything random."""
-    total_timesteps: int = 1_000_000
+    total_timesteps: Count = 1_000_000
     """Environment steps, over all worlds side by side."""
-    num_envs: int = 64
+    num_envs: Count = 64
     """Worlds side by side."""
-    layout: str | None = None
-    """A map of your own for mazes and butterflies, as a text file."""
-    obs_key: str | None = None
-    """Which part of a dictionary observation to see, in Gymnasium worlds that show one."""
-    imports: str | None = None
-    """A module to import first, which registers Gymnasium worlds of your own."""
-    log_interval: int | None = None
+    log_interval: Count | None = None
     """Environment steps between rows of metrics; a two-hundredth of the run if not given."""
-    motivation: MotivationSettings = field(default_factory=MotivationSettings)
-    network: NetworkSettings = field(default_factory=NetworkSettings)
-    learner: DQNSettings | PQNSettings = field(default_factory=PQNSettings)
+    arms: Literal["together", "apart"] = "together"
+    """Whether S-Adapt has one network that sees its arm, or one per arm."""
+    imports: tuple[str, ...] = ()
+    """Modules to import first, which register worlds and parts of your own."""
+    motivation: MotivationSettings = group(MotivationSettings)
+    marginal: Choice = part("marginal", "auto")
+    bandit: Choice = part("bandit", "ucb")
+    network: Choice = part("network", "auto")
+    learner: Choice = part("learner", "pqn")
+
+    @property
+    def env(self) -> str:
+        """The world's name."""
+        return self.world.name
+
+    @property
+    def horizon(self) -> int | None:
+        """Steps in an episode, where the world's settings say so."""
+        return getattr(self.world.settings, "horizon", None)
 
 
-AT_LEAST_ONE = {
-    "total_timesteps",
-    "num_envs",
-    "log_interval",
-    "horizon",
-    "random_episodes",
-    "frame_size",
-    "hidden",
-    "radius",
-    "batch_size",
-    "buffer_size",
-    "snapshot_interval",
-    "train_frequency",
-    "target_network_frequency",
-    "learning_starts",
-    "num_steps",
-    "minibatch_size",
-    "update_epochs",
-}
-POSITIVE = {"reward_clip", "std_floor", "max_grad_norm"}
-NOT_NEGATIVE = {"seed", "pseudo_count", "ucb_c", "final_learning_rate"}
-SHARES = {"bandit_patience", "gamma", "q_lambda", "start_e", "end_e", "exploration_fraction"}
+def world_setting(settings: Settings, name: str) -> Any:
+    """A setting of the world; None where it has no such setting."""
+    return getattr(settings.world.settings, name, None)
 
 
-def require_possible(settings: Settings) -> None:
-    """Refuses values that no run could have, by the name of the flag."""
-    given = {**vars(settings), **vars(settings.motivation), **vars(settings.network), **vars(settings.learner)}
-    for name, value in given.items():
-        if value is None:
-            continue
-        flag = "--" + name.replace("_", "-")
-        if name in AT_LEAST_ONE and value < 1:
-            raise UserError(f"{flag} must be at least 1; got {value}")
-        if name in POSITIVE and not value > 0:
-            raise UserError(f"{flag} must be more than 0; got {value:g}")
-        if name in NOT_NEGATIVE and not value >= 0:
-            raise UserError(f"{flag} must not be negative; got {value:g}")
-        if name in SHARES and not 0 <= value <= 1:
-            raise UserError(f"{flag} must lie between 0 and 1; got {value:g}")
-    if not 0 < settings.motivation.probability_clip < 0.5:
-        raise UserError(f"--probability-clip must lie between 0 and 0.5; got {settings.motivation.probability_clip:g}")
-
-
-PARTS = ("motivation", "network", "learner")
-
-
-def changed(settings: Settings, name: str, value: Any) -> Settings:
-    """The same settings with one of them changed, wherever among the parts it lives."""
-    change: dict[str, Any] = {name: value}
-    if name in vars(settings) and (name not in PARTS or is_dataclass(value)):
-        return replace(settings, **change)
-    for part in PARTS:
-        if name in vars(getattr(settings, part)):
-            inner: dict[str, Any] = {part: replace(getattr(settings, part), **change)}
-            return replace(settings, **inner)
-    valid = {*vars(settings), *(key for part in PARTS for key in vars(getattr(settings, part)))}
-    raise UserError(f"unknown setting {name!r}: {nearest(name, valid - set(PARTS))}")
+def foreign_modules(settings: Settings) -> tuple[str, ...]:
+    """Modules of parts that are somebody's own, beside those that were asked for."""
+    chosen = [(kind, getattr(settings, place).name) for kind, place in places(type(settings)).items()]
+    parts = (find(kind, name) for kind, name in chosen if not name.startswith(OWN))
+    found = [part.module for part in parts if part.foreign and part.module != "__main__"]
+    beside = [each for each in found if not any(f"{each}.".startswith(f"{module}.") for module in settings.imports)]
+    return tuple(dict.fromkeys([*settings.imports, *beside]))

@@ -1,0 +1,228 @@
+"""The command `train`: its flags are the settings, in one pass over them."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import inspect
+import itertools
+import json
+import sys
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+import tyro
+from tyro.conf import arg
+
+from sadapt.cli.common import EnvName, Flag, Imports, OptionalFile, OptionalFolder, Quiet, parsed
+from sadapt.composite import Composite, all_changed, groups, own_names, places
+from sadapt.errors import UserError
+from sadapt.fields import field_of, fields_of
+from sadapt.registry import OWN, TABLES, import_modules, known
+from sadapt.training.presets import PRESETS, preset
+from sadapt.training.settings import Settings
+
+if TYPE_CHECKING:
+    from sadapt.runs.folder import RunFolder
+
+ABOUT = """\
+Train an agent in a world. Everything about the run is kept in one folder and can be resumed at any moment.
+
+examples:
+  sadapt train maze-small                            S-Adapt, fast learner
+  sadapt train tetris --objective s-min --seed 3     another agent and seed
+  sadapt train tetris --preset paper                 the paper's DQN, hours
+  sadapt train maze-small --total-timesteps 200000   a shorter run
+  sadapt train maze-small --config OLD/config.json   a former run's settings
+  sadapt train maze-small --num-seeds 5              five seeds in one program
+  sadapt train gym:CartPole-v1                       a world of Gymnasium
+  sadapt train mine --import my_module               one of your own
+  sadapt train maze-small --learner dqn --help       another part's settings"""
+
+PARTS = {
+    "marginal": "What is fitted to the observations of an episode; its settings are below.",
+    "bandit": "Who picks the arm of S-Adapt's episodes; its settings are below.",
+    "network": "What the policy looks through; its settings are below.",
+    "learner": "How it learns; its settings are below.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainCommand:
+    """Train an agent; `sadapt train ENV --help` shows every setting, the world's own among them."""
+
+    env: EnvName
+    """A world of `sadapt list`, gym:ID for one of Gymnasium, atari:GAME, or one of your own with --import."""
+    preset: Literal["fast", "paper"] = "fast"
+    """Where the defaults come from: minutes on a core with PQN, or the paper's DQN."""
+    num_seeds: int = 1
+    """Seeds to train at once, from --seed on, each into its own folder."""
+    out: OptionalFolder = None
+    """Folder of the run; runs/ENV/OBJECTIVE-LEARNER-sSEED if not given."""
+    overwrite: Flag = False
+    """Replace a run that is already there."""
+    config: OptionalFile = None
+    """Take the settings of a former run's config.json; other flags change them."""
+    print_config: Flag = False
+    """Print the settings as JSON and train nothing."""
+    checkpoint_interval: float = 300.0
+    """Seconds between checkpoints."""
+    tensorboard: Literal["on", "off"] = "on"
+    """Write TensorBoard events beside metrics.csv."""
+    track: Flag = False
+    """Log to Weights & Biases too (extra `wandb`; WANDB_MODE=offline keeps it here)."""
+    quiet: Quiet = False
+    """Say nothing but the run's folder."""
+    imports: Imports = ()
+
+    @staticmethod
+    def parse(words: list[str]) -> TrainCommand:
+        """Reads the flags over the defaults that preset, world and parts (or a former run) give them."""
+        settings, name, imports = _defaults(words)
+        kind = _with_settings(settings)
+        env = tyro.MISSING if settings.env == OWN else settings.env
+        default = kind(env=env, preset=name, imports=imports)
+        config = (tyro.conf.OmitArgPrefixes,)
+        found = parsed(kind, "train", words, description=ABOUT, default=default, config=config)
+        object.__setattr__(found, "base", settings)
+        return found
+
+    def settings(self) -> Settings:
+        """The run that the flags ask for."""
+        base: Settings = self.base  # type: ignore[attr-defined]
+        changes = {name: getattr(self, name) for name in own_names(Settings)}
+        for each in groups(base):
+            changes |= vars(getattr(self, f"{each.place}_settings"))
+        return all_changed(base, {**changes, "imports": tuple(self.imports)})
+
+    def run(self) -> None:
+        settings = self.settings()
+        from sadapt.cli.display import display
+        from sadapt.runs import config, session
+        from sadapt.runs.recorder import Options
+
+        if self.print_config:
+            session.prepare(settings)
+            print(json.dumps({"settings": config.to_dict(settings)}, indent=2))
+            return
+        options = Options(
+            checkpoint_interval=self.checkpoint_interval, tensorboard=self.tensorboard == "on", track=self.track
+        )
+        with display(settings, quiet=self.quiet) as shown:
+            folders = session.train(
+                settings,
+                self.out,
+                num_seeds=self.num_seeds,
+                overwrite=self.overwrite,
+                options=options,
+                display=shown,
+            )
+        tell(folders, quiet=self.quiet)
+
+
+def tell(folders: list[RunFolder], *, quiet: bool) -> None:
+    """Says where everything is."""
+    for folder in folders:
+        print(folder)
+    if not quiet and folders:
+        run = folders[0]
+        print(f"look at it:  sadapt eval {run}\nfilm it:     sadapt watch {run}", file=sys.stderr)
+
+
+def _with_settings(settings: Settings) -> Any:
+    """The command with every setting of this run among its flags: the run's own, the parts, and a group for each."""
+    docs, hints = field_docs(Settings), get_type_hints(Settings, include_extras=True)
+    flags: list[Any] = [
+        (name, _flag(hints[name], docs[name], name), getattr(settings, name))
+        for name in own_names(Settings)
+        if name != "imports"
+    ]
+    for kind, about in PARTS.items():
+        known_names = ",".join(name for name in TABLES[kind])
+        flags.append((kind, Annotated[str, arg(metavar=f"{{{known_names}}}", help=about)], _name(settings, kind)))
+    for place, _, held in groups(settings):
+        mirror = _mirrored(held)
+        flags.append((f"{place}_settings", mirror, field(default_factory=mirror)))
+    return dataclasses.make_dataclass("TrainCommand", flags, bases=(TrainCommand,), frozen=True, kw_only=True)
+
+
+def _name(settings: Composite, kind: str) -> str:
+    return getattr(settings, places(type(settings))[kind]).name
+
+
+def _mirrored(held: Any) -> type:
+    """The same group of settings as flags, which are checked when they become settings again."""
+    kind = type(held)
+    docs, hints = field_docs(kind), get_type_hints(kind, include_extras=True)
+    flags: list[Any] = [
+        (name, _flag(hints[name], docs.get(name, ""), name), getattr(held, name)) for name in fields_of(kind)
+    ]
+    mirror = dataclasses.make_dataclass(kind.__name__, flags, frozen=True)
+    mirror.__doc__ = kind.__doc__
+    return mirror
+
+
+def _flag(hint: Any, about: str, name: str) -> Any:
+    """A setting's annotation for the command line."""
+    told = field_of(hint)
+    if told.tables:
+        return Annotated[told.kind, arg(help=about, metavar=f"{{{','.join(told.tables[0].names)}}}")]
+    if told.optional:
+        metavar = "FILE" if name == "layout" else getattr(told.kind, "__name__", "VALUE").upper()
+        return Annotated[
+            told.kind | None, tyro.conf.DisallowNone, arg(help=about, metavar=metavar, help_behavior_hint="")
+        ]
+    return Annotated[told.kind, arg(help=about)]
+
+
+def field_docs(kind: type) -> dict[str, str]:
+    """The sentence below every field of a dataclass, those that it inherits too."""
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        if not dataclasses.is_dataclass(each):
+            continue
+        try:
+            body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]
+        except (OSError, SyntaxError, IndexError):
+            continue
+        assert isinstance(body, ast.ClassDef)
+        for named, said in itertools.pairwise(body.body):
+            if isinstance(named, ast.AnnAssign) and isinstance(named.target, ast.Name) and (text := _text(said)):
+                found[named.target.id] = text
+    return found
+
+
+def _text(said: ast.stmt) -> str | None:
+    """A statement that is nothing but a text."""
+    if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant) and isinstance(said.value.value, str):
+        return inspect.cleandoc(said.value.value)
+    return None
+
+
+def _defaults(words: list[str]) -> tuple[Settings, str, tuple[str, ...]]:
+    """Settings before the flags: of a former run, or of the preset; the preset's name; modules to import."""
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    first.add_argument("--preset", default="fast")
+    first.add_argument("--config", default=None)
+    first.add_argument("--import", default=[], action="append", dest="imports")
+    for kind in PARTS:
+        first.add_argument(f"--{kind}", default=None)
+    try:
+        given, rest = first.parse_known_args(words)
+    except argparse.ArgumentError as error:
+        raise UserError(str(error)) from error
+    import_modules(given.imports)
+    named = (word for word in rest if known("env", word))
+    env = next(named, rest[0] if rest and not rest[0].startswith("-") else "")
+    parts = {kind: getattr(given, kind) for kind in PARTS if getattr(given, kind) is not None}
+    if given.config is not None:
+        from sadapt.runs.folder import settings_in
+
+        former = settings_in(Path(given.config))
+        return all_changed(former, {**parts, **({"env": env} if env else {})}), given.preset, former.imports
+    if given.preset not in PRESETS:
+        preset(OWN, given.preset)
+    return preset(env or OWN, given.preset, **parts), given.preset, tuple(given.imports)

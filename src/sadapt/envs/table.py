@@ -1,0 +1,221 @@
+"""The catalogue: every world that comes with the program, and what is known of it before it is made.
+
+Nothing here imports JAX or builds a world. A row's hints:
+
+    about, horizon, size, actions, channels,
+    policies, unseen                          what `sadapt list` tells
+    gymnasium_id                              its name for `gymnasium.make`
+    compiled                                  written in JAX (True unless said otherwise), or driven from the host
+    fast_steps                                environment steps of the preset `fast`
+    usual                                     settings that differ from the presets' in this world
+    learners                                  the same for one learner, by its name
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sadapt.fields import Checked, Count
+from sadapt.registry import TABLES, register
+
+
+@dataclass(frozen=True)
+class WorldSettings(Checked):
+    """What can be changed in any world."""
+
+    horizon: Count | None = None
+    """Steps in an episode; None leaves it to the world."""
+
+
+@dataclass(frozen=True)
+class MapSettings(WorldSettings):
+    """Worlds with a map."""
+
+    layout: str | None = None
+    """A map of your own (a text file): `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
+
+
+@dataclass(frozen=True)
+class GymnasiumSettings(WorldSettings):
+    """Worlds of Gymnasium."""
+
+    obs_key: str | None = None
+    """Which part of a dictionary observation to see, in Gymnasium worlds that show one."""
+
+
+@dataclass(frozen=True)
+class AtariSettings(WorldSettings):
+    """Atari games."""
+
+    frame_size: Count = 21
+    """Side of the grey frame that the marginal sees of an Atari screen."""
+
+
+class Family(NamedTuple):
+    """What worlds of one kind have in common: one line about them, what they show and what can be done."""
+
+    about: str
+    channels: tuple[str, ...]
+    actions: tuple[str, ...]
+    policies: tuple[str, ...] = ()
+    """Hand-written policies that `probe` compares with a random one."""
+    unseen: tuple[str, ...] = ()
+    """Channels that the marginal does not model."""
+
+    @property
+    def marginal_channels(self) -> tuple[int, ...]:
+        """Those that it does, by number."""
+        return tuple(index for index, channel in enumerate(self.channels) if channel not in self.unseen)
+
+
+GRID_ACTIONS = ("stay", "left", "up", "right", "down")
+MAZE = Family("find the goal in a maze of long corridors", ("wall", "agent", "goal"), GRID_ACTIONS, ("still", "walker"))
+BUTTERFLIES = Family(
+    "catch butterflies that flutter about",
+    ("wall", "butterfly", "catcher"),
+    GRID_ACTIONS,
+    ("still", "chaser", "avoider"),
+    unseen=("catcher",),  # else lowering surprise would mean standing still
+)
+TETRIS = Family(
+    "keep a small well from filling up",
+    ("board", "piece"),
+    tuple(f"rotation {action // 3}, column {action % 3}" for action in range(12)),
+    ("tidy", "messy"),
+    unseen=("piece",),
+)
+FREEWAY_ACTIONS = ("stay", "up", "down")
+MINATAR: dict[str, Family] = {
+    "asterix": Family(
+        "collect gold that drifts by among enemies",
+        ("player", "enemy", "trail", "gold"),
+        ("no-op", "left", "up", "right", "down"),
+        ("still", "left", "up"),
+    ),
+    "breakout": Family(
+        "keep a ball in the air that breaks bricks",
+        ("paddle", "ball", "trail", "brick"),
+        ("no-op", "left", "right"),
+        ("still", "left"),
+    ),
+    "freeway": Family(
+        "cross a road of eight lanes",
+        ("chicken", "car", "speed 1", "speed 2", "speed 3", "speed 4", "speed 5"),
+        ("no-op", "up", "down"),
+        ("still", "up"),
+    ),
+    "seaquest": Family(
+        "bring divers up before the air runs out",
+        (
+            "submarine", "stern", "torpedo", "trail", "enemy torpedo", "fish", "enemy submarine", "oxygen gauge",
+            "diver gauge", "diver",
+        ),
+        ("no-op", "left", "up", "right", "down", "fire"),
+        ("still", "left", "up"),
+    ),
+    "space-invaders": Family(
+        "shoot rows of aliens that shoot back",
+        ("cannon", "alien", "alien left", "alien right", "bullet", "alien bullet"),
+        ("no-op", "left", "right", "fire"),
+        ("still", "left"),
+    ),
+}  # fmt: skip
+ATARI_USUAL = {"std_floor": 1 / 255, "random_episodes": 20}
+"""A grey level as the Gaussian's floor, since cells deviate by hundredths; fewer random games, since each is long."""
+ATARI_LEARNERS = {"dqn": {"exploration_fraction": 0.5, "learning_starts": 80_000, "snapshot_interval": 8}}
+
+
+def _row(name: str, maker: str, family: Family, settings: type, **hints: Any) -> None:
+    register("env", name, maker, settings, **family._asdict(), **hints)
+
+
+def _on_map(kind: str, sizes: Mapping[str, tuple[int, int, int, dict[str, Any]]]) -> None:
+    """Rows of mazes or gardens: side, horizon and steps of `fast` by the size's name."""
+    family = MAZE if kind == "maze" else BUTTERFLIES
+    for size, (side, horizon, steps, usual) in sizes.items():
+        _row(
+            f"{kind}-{size}",
+            f"sadapt.envs.{kind}:on_map",
+            family,
+            MapSettings,
+            horizon=horizon,
+            size=(side, side),
+            gymnasium_id=f"sadapt/{kind.title()}{size.title().replace('-', '')}-v0",
+            fast_steps=steps,
+            usual=usual,
+        )
+
+
+_on_map("maze", {"small": (10, 100, 2_000_000, {}), "large": (32, 250, 4_000_000, {"ucb_c": 2.0})})
+_on_map("butterflies", {"small": (10, 100, 2_000_000, {}), "large": (32, 500, 6_000_000, {})})
+_on_map("butterflies", {size: (32, 500, 6_000_000, {}) for size in ("very-high", "high", "medium", "low", "very-low")})
+_row(
+    "tetris",
+    "sadapt.envs.tetris:well",
+    TETRIS,
+    WorldSettings,
+    horizon=200,
+    size=(10, 4),
+    gymnasium_id="sadapt/Tetris-v0",
+    fast_steps=2_500_000,
+)
+for _game, _family in MINATAR.items():
+    _row(
+        f"minatar-{_game}",
+        "sadapt.envs.minatar:arcade",
+        _family,
+        WorldSettings,
+        horizon=500,
+        size=(10, 10),
+        gymnasium_id=f"sadapt/MinAtar{_game.title().replace('-', '')}-v0",
+        usual={"ucb_c": 2.0},
+        learners={"dqn": {"exploration_fraction": 0.5}},
+    )
+_row(
+    "atari-freeway",
+    "sadapt.envs.atari:freeway",
+    Family("cross ten lanes of traffic, on Atari", ("grey",), FREEWAY_ACTIONS),
+    AtariSettings,
+    horizon=2_048,
+    size=(84, 84),
+    compiled=False,
+    fast_steps=1_000_000,
+    usual=ATARI_USUAL,
+    learners=ATARI_LEARNERS,
+)
+register(
+    "env",
+    "atari:",
+    "sadapt.envs.atari:game",
+    AtariSettings,
+    about="any Atari game, as atari:GAME",
+    compiled=False,
+    fast_steps=1_000_000,
+    usual=ATARI_USUAL,
+    learners=ATARI_LEARNERS,
+)
+register(
+    "env",
+    "gym:",
+    "sadapt.envs.gymnasium_world:gymnasium_world",
+    GymnasiumSettings,
+    about="any Gymnasium world with discrete actions, as gym:ID",
+    compiled=False,
+    fast_steps=500_000,
+)
+
+
+def names() -> tuple[str, ...]:
+    """Every world that has a name of its own, families left out."""
+    return tuple(name for name in TABLES["env"] if not name.endswith(":"))
+
+
+def compiled() -> tuple[str, ...]:
+    """Those written in JAX that come with the program."""
+    return tuple(
+        name
+        for name, part in TABLES["env"].items()
+        if part.hints.get("compiled", True) and not part.foreign and not name.endswith(":")
+    )

@@ -1,0 +1,282 @@
+"""What the wrappers share: theta, time, arm and sums of every world's episode, one bandit and one normaliser for all.
+
+The mathematics is that of `sadapt.motivation`, on NumPy arrays whose first axis is the world's index.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+
+from sadapt.composite import Composite, all_changed, group, part
+from sadapt.errors import UserError
+from sadapt.fields import Count, OneOf, Whole
+from sadapt.gym.marginals import marginals
+from sadapt.gym.observations import Observations
+from sadapt.gym.shortcuts import normaliser_of
+from sadapt.gym.states import restored, saved
+from sadapt.motivation import objectives
+from sadapt.motivation.bandits import BanditState, patient
+from sadapt.motivation.building import PaymentSettings, build_bandit
+from sadapt.motivation.marginals import MAX_COUNT
+from sadapt.motivation.normalisation import NormaliserState
+from sadapt.motivation.objectives import ARMS, OBJECTIVES, feedback, usable_baseline
+from sadapt.registry import Choice, Own, own_name
+
+SIGNED = OBJECTIVES["s-adapt"]
+"""The row that pays (-1)^alpha * surprise, whatever arm it is on."""
+
+
+@dataclass(frozen=True)
+class SurpriseSettings(Composite):
+    """Options of the wrappers: their own, how surprise is paid, and those of the marginal and the bandit."""
+
+    objective: Annotated[str, OneOf(OBJECTIVES)] = "s-adapt"
+    """What is paid: s-adapt, s-min, s-max or extrinsic."""
+    marginal_channels: Any = None
+    """Channels that the marginal models, by number; None leaves it to the world, or takes all of them."""
+    obs_mode: Literal["dict", "channels", "flat", "none"] = "dict"
+    """What the learner sees: dict, channels, flat or none."""
+    horizon: Count | None = None
+    """Steps in an episode, T; None takes the time limit of the environment."""
+    h_random: float | None = None
+    """A random agent's entropy in nats, which s-adapt needs: see `estimate_random_entropy`."""
+    intrinsic_scale: float = 1.0
+    """Factor of the surprise in the reward."""
+    extrinsic_scale: float = 0.0
+    """Factor of the task's reward, added to it."""
+    patient_episodes: Whole = 0
+    """The first episodes take the arms by turns and are then forgotten: three quarters of them all is a good share."""
+    seed: Whole | None = None
+    """Seed of the draws that break the bandit's ties; a seed given to `reset` replaces it."""
+    payment: PaymentSettings = group(PaymentSettings)
+    marginal: Choice = part("marginal", "auto")
+    bandit: Choice = part("bandit", "ucb")
+
+
+def settings_from(options: Mapping[str, Any]) -> tuple[SurpriseSettings, Own]:
+    """Settings by their names, and parts that are objects or functions; an unknown name is an error."""
+    own = {kind: options[kind] for kind in ("marginal", "bandit") if not isinstance(options.get(kind, ""), str)}
+    named = {**options, **{kind: own_name(part) for kind, part in own.items()}}
+    return all_changed(SurpriseSettings(), named), own
+
+
+class Paid(NamedTuple):
+    """What a step came to, per world."""
+
+    reward: np.ndarray
+    intrinsic: np.ndarray
+    surprise: np.ndarray
+    entropy: np.ndarray
+
+
+class Motivation:
+    """Episodes of `worlds` side by side."""
+
+    def __init__(
+        self, worlds: int, observations: Observations, horizon: int, settings: SurpriseSettings, own: Own
+    ) -> None:
+        self.settings, self.horizon = settings, horizon
+        self._row = _paying(settings)
+        self.horizon_is_terminal = settings.payment.horizon_is_terminal(self._row)
+        spec = observations.input_spec()
+        self.marginal, self._marginals = marginals(spec, worlds, settings.marginal, own)
+        if not 1 <= horizon < MAX_COUNT:
+            raise UserError(f"the horizon must be at least 1 step and less than {MAX_COUNT}; got {horizon}")
+        bandit = build_bandit(self._row, settings.bandit, own, xp=np)
+        self._bandit = patient(bandit, settings.patient_episodes, xp=np) if self._row.adaptive else bandit
+        self._normaliser = normaliser_of(self._row, horizon, settings.payment)
+        self.h_random = _known_baseline(observations.source, settings)
+        self.training = True
+        self.forced_arm: int | None = None
+        self.bandit: BanditState = self._bandit.init()
+        self.normaliser: NormaliserState = self._normaliser.init()
+        self._generator = np.random.default_rng(settings.seed)
+        self.clock = np.zeros(worlds, np.int32)
+        self.arm = np.zeros(worlds, np.int32)
+        self.under_way = np.zeros(worlds, bool)
+        self._pulled = np.zeros(worlds, bool)
+        self._extrinsic, self._surprise = np.zeros((2, worlds))
+
+    @property
+    def theta(self) -> np.ndarray:
+        """theta as the policy sees it; to be copied by whoever shows it."""
+        return self._marginals.theta
+
+    def theta_bounds(self, observations: Observations) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the greatest that theta can become."""
+        spec = observations.input_spec()
+        if self.marginal.feature_bounds is None:
+            most = np.full(self.marginal.feature_shape, np.inf, np.float32)
+            return -most, most
+        return self.marginal.feature_bounds(spec.low, spec.high)
+
+    def reseed(self, seed: int | Sequence[int]) -> None:
+        """Draws from now on follow from `seed`, one number or several."""
+        self._generator = np.random.default_rng(seed)
+
+    def draws(self) -> np.ndarray:
+        """Uniform draws that break a tie of the arms."""
+        return self._generator.random(len(ARMS), np.float32)
+
+    def begin(self, which: np.ndarray, seen: np.ndarray) -> None:
+        """New episodes in the worlds with the indices `which`; their first observations are `seen`."""
+        for world in which:
+            if self.under_way[world] and self._pulled[world]:
+                self.bandit = self._bandit.abandon(self.bandit, self.arm[world])
+            self.arm[world], self._pulled[world] = self._choose()
+        self._marginals.begin(which, seen)
+        self.under_way[which] = True
+        for sums in (self.clock, self._extrinsic, self._surprise):
+            sums[which] = 0
+
+    def _choose(self) -> tuple[int, bool]:
+        """An arm, and whether the bandit waits for its feedback."""
+        if self.forced_arm is not None:
+            return self.forced_arm, False
+        pulled, arm = self._bandit.select(self.draws(), self.bandit)
+        if self.training:
+            self.bandit = pulled
+        return int(arm), self.training
+
+    def absorb(self, seen: np.ndarray, extrinsic: np.ndarray, idle: np.ndarray | None = None) -> Paid:
+        """One step of all worlds; in the worlds of the mask `idle` nothing happens, and their rows mean nothing."""
+        surprise = -self._marginals.log_prob(seen)
+        self._marginals.add(seen)
+        entropy = self._marginals.entropy()
+        intrinsic = objectives.payment(SIGNED, self.arm, surprise, extrinsic, xp=np)
+        if idle is not None:
+            for values in (surprise, entropy, intrinsic):
+                values[idle] = 0
+        reward = self._payment(intrinsic, extrinsic, idle)
+        self._extrinsic += extrinsic
+        self._surprise += surprise
+        self.clock += 1
+        return Paid(reward, intrinsic, surprise, entropy)
+
+    def _payment(self, intrinsic: np.ndarray, extrinsic: np.ndarray, idle: np.ndarray | None) -> np.ndarray:
+        """intrinsic_scale * z + extrinsic_scale * task, where z is the normalised reward of the objective."""
+        wanted = self.settings
+        paid = intrinsic if self._row.intrinsic else extrinsic.astype(np.float32)
+        if self.training:
+            told = (self.arm, self.clock, paid)
+            if idle is not None:
+                arm, clock, reward = (part[~idle] for part in told)
+                told = (arm, clock, reward)
+            self.normaliser = self._normaliser.update(self.normaliser, *told)
+        paid = self._normaliser.apply(self.normaliser, self.arm, self.clock, paid)
+        reward = wanted.intrinsic_scale * paid.astype(np.float64)
+        if wanted.extrinsic_scale:
+            reward += wanted.extrinsic_scale * extrinsic
+        if idle is not None:
+            reward[idle] = 0
+        return reward
+
+    def close(self, which: np.ndarray, entropy: np.ndarray) -> dict[str, np.ndarray]:
+        """Ends the episodes of the worlds with the indices `which`; the bandit hears their feedback one by one."""
+        h_random = np.float32(math.nan if self.h_random is None else self.h_random)
+        heard = feedback(entropy[which], h_random)
+        means, counts = np.empty((2, len(which), len(ARMS)), np.float32)
+        for i, world in enumerate(which):
+            if self._pulled[world]:
+                if self.training and self.h_random is not None:
+                    self.bandit = self._bandit.update(self.bandit, self.arm[world], heard[i])
+                else:
+                    self.bandit = self._bandit.abandon(self.bandit, self.arm[world])
+            means[i], counts[i] = self._bandit.standing(self.bandit)
+        self.under_way[which] = False
+        return {
+            "extrinsic_return": self._extrinsic[which],
+            "intrinsic_return": objectives.payment(SIGNED, self.arm[which], self._surprise[which], 0.0, xp=np),
+            "length": self.clock[which],
+            "arm": self.arm[which],
+            "surprise": self._surprise[which] / self.clock[which],
+            "entropy": entropy[which],
+            "h_random": np.full(len(which), h_random),
+            "feedback": heard,
+            "arm_means": means,
+            "arm_counts": counts,
+        }
+
+    def time(self) -> np.ndarray:
+        """t / T."""
+        return self.clock.astype(np.float32) / np.float32(self.horizon)
+
+    def alpha(self) -> np.ndarray:
+        """The direction of the episode: 0 = maximise surprise, 1 = minimise it."""
+        return self.arm.astype(np.float32)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Bandit, normaliser, baseline and draws as plain numbers and lists; episodes under way are not among them."""
+        return {
+            "bandit": {name: part.tolist() for name, part in saved(self.bandit).items()},
+            "normaliser": {name: part.tolist() for name, part in saved(self.normaliser).items()},
+            "h_random": self.h_random,
+            "generator": self._generator.bit_generator.state,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Takes over what `state_dict` gave, also of another process; episodes under way go on as they are."""
+        try:
+            bandit, normaliser = (
+                {name: np.asarray(state[key][name], part.dtype) for name, part in saved(mine).items()}
+                for key, mine in (("bandit", self.bandit), ("normaliser", self.normaliser))
+            )
+            h_random, generator = state["h_random"], state["generator"]
+        except (KeyError, TypeError) as error:
+            raise UserError(
+                f"the state lacks {error}; it must be what state_dict() of a surprise wrapper gave"
+            ) from error
+        wrong = [
+            name
+            for mine, loaded in ((self.bandit, bandit), (self.normaliser, normaliser))
+            for name, part in loaded.items()
+            if part.shape != saved(mine)[name].shape
+        ]
+        if wrong:
+            raise UserError(
+                f"the state's {' and '.join(wrong)} have other sizes than this wrapper's: "
+                "give it the horizon and baseline of the one that was saved"
+            )
+        self.bandit, self.normaliser = restored(self.bandit, bandit), restored(self.normaliser, normaliser)
+        self.h_random = self.h_random if h_random is None else h_random
+        self._generator.bit_generator.state = generator
+
+
+def arm_index(arm: str | int | None) -> int | None:
+    """An arm by its name or number; None stays None."""
+    if arm is None or arm in ARMS:
+        return None if arm is None else ARMS.index(str(arm))
+    if isinstance(arm, int) and 0 <= arm < len(ARMS):
+        return arm
+    raise UserError(f"forced_arm is {arm!r}; it must be 's-max' (0), 's-min' (1), or None to leave it to the bandit")
+
+
+def _paying(settings: SurpriseSettings) -> objectives.Objective:
+    row = objectives.objective(settings.objective)
+    if row.reward is None:
+        raise UserError(
+            f"objective {settings.objective!r} is a policy, not a reward: sample the actions yourself, "
+            "and choose 'extrinsic' to have surprise and entropy in the infos"
+        )
+    if not row.intrinsic and (settings.intrinsic_scale, settings.extrinsic_scale) != (1.0, 0.0):
+        raise UserError(
+            "objective 'extrinsic' pays the task's reward alone; to mix it with surprise, choose s-adapt, s-min or "
+            "s-max and give extrinsic_scale"
+        )
+    return row
+
+
+def _known_baseline(source: str, settings: SurpriseSettings) -> float | None:
+    if settings.h_random is not None:
+        return usable_baseline(float(settings.h_random), source)
+    if OBJECTIVES[settings.objective].adaptive:
+        raise UserError(
+            "objective 's-adapt' compares entropies with a random agent's, and h_random is not given: "
+            "pass h_random=sadapt.gym.estimate_random_entropy(env)"
+        )
+    return None

@@ -1,0 +1,98 @@
+"""The networks and learners that come with the program: their settings, and where their code is.
+
+Nothing here imports JAX, so that flags can be read and refused at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sadapt.fields import Checked, Count, NotNegative, Positive, Share
+from sadapt.registry import register
+
+
+@dataclass(frozen=True)
+class PlainSettings(Checked):
+    """Size of the network that sees everything at once."""
+
+    hidden: Count = 128
+    """Units of the hidden layer of window and plain networks."""
+
+
+@dataclass(frozen=True)
+class WindowSettings(PlainSettings):
+    """Size of the network that sees what is around the agent."""
+
+    radius: Count = 5
+    """Cells that the window sees in each direction."""
+
+
+@dataclass(frozen=True)
+class DQNSettings(Checked):
+    """The paper's DQN."""
+
+    learning_rate: Positive = 1e-4
+    """Adam's step size."""
+    gamma: Share = 0.99
+    """Discount per step."""
+    batch_size: Count = 32
+    """Transitions per update."""
+    buffer_size: Count = 1_000_000
+    """Steps that the replay remembers."""
+    snapshot_interval: Count = 16
+    """Frames between kept marginals; smaller is faster and larger in memory."""
+    train_frequency: Count = 4
+    """Environment steps per update."""
+    target_network_frequency: Count = 1_000
+    """Environment steps between copies into the target network."""
+    learning_starts: Count = 10_000
+    """Environment steps before the first update."""
+    start_e: Share = 1.0
+    """First probability of a random action."""
+    end_e: Share = 0.01
+    """Last probability of a random action."""
+    exploration_fraction: Share = 0.1
+    """Share of the training in which that probability falls."""
+    double: bool = False
+    """Double DQN: the online network picks the action that the target network values."""
+    huber: bool = False
+    """Huber loss instead of the squared error."""
+    relabel: bool = False
+    """Train the other arm, whose reward is the negative, on every transition too."""
+
+
+@dataclass(frozen=True)
+class PQNSettings(Checked):
+    """The fast learner."""
+
+    learning_rate: Positive = 5e-4
+    """RAdam's first step size; it falls linearly to `final_learning_rate`."""
+    final_learning_rate: NotNegative = 1e-4
+    """RAdam's last step size."""
+    gamma: Share = 0.97
+    """Discount per step."""
+    q_lambda: Share = 0.65
+    """How far returns look before they trust the network."""
+    num_steps: Count = 32
+    """Steps of every world between updates."""
+    minibatch_size: Count = 64
+    """Transitions per gradient step."""
+    update_epochs: Count = 2
+    """How often each transition is used."""
+    max_grad_norm: Positive = 10.0
+    """Gradients longer than this are shortened to it."""
+    start_e: Share = 1.0
+    """First probability of a random action."""
+    end_e: Share = 0.02
+    """Last probability of a random action."""
+    exploration_fraction: Share = 0.5
+    """Share of the training in which that probability falls."""
+
+
+register("network", "auto", "sadapt.learners.networks.auto:auto", WindowSettings)
+register("network", "paper", "sadapt.learners.networks.paper:paper")
+register("network", "window", "sadapt.learners.networks.window:window", WindowSettings)
+register("network", "plain", "sadapt.learners.networks.plain:plain", PlainSettings)
+
+register("learner", "dqn", "sadapt.learners.dqn:dqn", DQNSettings, num_envs=1, network="paper")
+register("learner", "pqn", "sadapt.learners.pqn:pqn", PQNSettings)

@@ -1,0 +1,33 @@
+"""The contract of a bandit, which chooses the episode's arm, of any number: 0 = maximise surprise, 1 = minimise it.
+
+Chance stays with the caller, who passes uniform draws that break ties. Episodes that have begun and not yet ended are
+*pending*: they count as pulls, so that worlds side by side spread over the arms instead of all taking one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+BanditState = Any
+
+
+class Standing(NamedTuple):
+    """What a bandit thinks of its arms, for people: the feedback that each promises, and how many episodes ended."""
+
+    means: Any
+    counts: Any
+
+
+class Bandit(NamedTuple):
+    """A choice among arms that learns from feedback."""
+
+    init: Callable[[], BanditState]
+    select: Callable[[Any, BanditState], tuple[BanditState, Any]]
+    """`select(draws, state) -> (state, arm)`, `draws` uniform in [0, 1) per arm; the pull is pending from then on."""
+    update: Callable[[BanditState, Any, Any], BanditState]
+    """`update(state, arm, feedback) -> state`, closing one pending pull of `arm`."""
+    abandon: Callable[[BanditState, Any], BanditState]
+    """`abandon(state, arm) -> state`, as if one pending pull of `arm` had never been."""
+    standing: Callable[[BanditState], Standing]
+    arms: int

@@ -1,0 +1,37 @@
+"""Patience: a bandit that listens only after a while."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sadapt.errors import UserError
+from sadapt.motivation.arrays import array_module
+from sadapt.motivation.bandits.base import Bandit
+from sadapt.motivation.bandits.ucb import MeansState
+
+
+def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
+    """The first `episodes` take the arms by turns and are then forgotten.
+
+    While the learner knows nothing, feedback tells which arm is learned first, not which one is worth more.
+    """
+    if episodes <= 0:
+        return bandit
+    xp = array_module(xp)
+    if not isinstance(bandit.init(), MeansState):
+        raise UserError("--bandit-patience is for bandits that keep means and counts, as ucb does: use 0 with others")
+    index = xp.arange(bandit.arms)
+
+    def select(draws: Any, state: MeansState) -> tuple[MeansState, Any]:
+        pulls = state.counts + state.pending
+        turn = xp.argmax(xp.where(pulls == xp.min(pulls), draws, xp.float32(-1)))
+        chosen = bandit.select(draws, state)[1]
+        arm = xp.where(state.heard < episodes, turn.astype(xp.int32), chosen)
+        return state._replace(pending=state.pending + (index == arm).astype(xp.float32)), arm
+
+    def update(state: MeansState, arm: Any, feedback: Any) -> MeansState:
+        after = bandit.update(state, arm, feedback)
+        kept = xp.where(after.heard == episodes, xp.float32(0), xp.float32(1))
+        return after._replace(means=after.means * kept, counts=after.counts * kept)
+
+    return bandit._replace(select=select, update=update)

@@ -1,0 +1,74 @@
+"""Upper confidence bounds, the paper's bandit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sadapt.errors import UserError
+from sadapt.fields import Checked, NotNegative
+from sadapt.motivation.arrays import array_module
+from sadapt.motivation.bandits.base import Bandit, Standing
+
+
+@dataclass(frozen=True)
+class UCBSettings(Checked):
+    """How eagerly the other arm is tried."""
+
+    ucb_c: NotNegative = math.sqrt(2)
+    """Exploration of the bandit."""
+
+
+class MeansState(NamedTuple):
+    """Per arm: the mean feedback, how many episodes ended, how many are under way; and how many ended altogether."""
+
+    means: Any
+    counts: Any
+    pending: Any
+    heard: Any = 0
+
+
+def standing(state: MeansState) -> Standing:
+    """Means and counts as they are."""
+    return Standing(state.means, state.counts)
+
+
+def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = None) -> Bandit:
+    """Upper confidence bounds: argmax_i mu_i + c sqrt(log t / N_i), N_i with pending pulls, t = sum of N_i.
+
+    An arm never pulled goes first; equal scores are decided by the larger draw, so the very first arm is uniform.
+    """
+    if arms < 1 or not c >= 0:
+        raise UserError(f"UCB needs at least one arm and c >= 0; got arms={arms}, c={c}")
+    xp = array_module(xp)
+    index = xp.arange(arms)
+
+    def init() -> MeansState:
+        zeros = xp.zeros((arms,), xp.float32)
+        return MeansState(means=zeros, counts=zeros, pending=zeros, heard=xp.zeros((), xp.int32))
+
+    def select(draws: Any, state: MeansState) -> tuple[MeansState, Any]:
+        pulls = state.counts + state.pending
+        log_total = xp.log(xp.maximum(xp.sum(pulls), xp.float32(1)))
+        bonus = xp.float32(c) * xp.sqrt(log_total / xp.maximum(pulls, xp.float32(1)))
+        scores = xp.where(pulls > 0, state.means + bonus, xp.float32(xp.inf))
+        arm = xp.argmax(xp.where(scores == xp.max(scores), draws, xp.float32(-1)))
+        return state._replace(pending=state.pending + (index == arm).astype(xp.float32)), arm.astype(xp.int32)
+
+    def update(state: MeansState, arm: Any, feedback: Any) -> MeansState:
+        pulled = (index == arm).astype(xp.float32)
+        counts = state.counts + pulled
+        step = pulled * (feedback - state.means) / xp.maximum(counts, xp.float32(1))
+        after = abandon(state, arm)
+        return after._replace(means=state.means + step, counts=counts, heard=state.heard + 1)
+
+    def abandon(state: MeansState, arm: Any) -> MeansState:
+        return state._replace(pending=xp.maximum(state.pending - (index == arm).astype(xp.float32), 0))
+
+    return Bandit(init=init, select=select, update=update, abandon=abandon, standing=standing, arms=arms)
+
+
+def from_settings(arms: int, settings: UCBSettings = UCBSettings(), *, xp: Any = None) -> Bandit:
+    """UCB as the settings want it."""
+    return ucb(arms, c=settings.ucb_c, xp=xp)

@@ -1,0 +1,52 @@
+"""The motivation from its settings, for training and for the wrappers alike; only the arrays' module differs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sadapt.fields import Checked, Positive
+from sadapt.motivation import table as _table  # noqa: F401 (fills the tables of marginals and bandits)
+from sadapt.motivation.bandits import Bandit, fixed
+from sadapt.motivation.marginals import InputSpec, Marginal
+from sadapt.motivation.normalisation import Normaliser, running, unnormalised
+from sadapt.motivation.objectives import ARMS, Objective
+from sadapt.registry import Choice, Own, made
+
+
+@dataclass(frozen=True)
+class PaymentSettings(Checked):
+    """How surprise is paid."""
+
+    normalise: bool = True
+    """Subtract the running mean of rewards and divide by their running deviation, per arm."""
+    baseline: Literal["global", "time"] = "global"
+    """One running mean of the reward, or one per time step."""
+    reward_clip: Positive = math.inf
+    """Normalised rewards stay within this distance of 0."""
+    bootstrap: Literal["auto", "terminal", "through"] = "auto"
+    """Whether values end at the horizon; auto ends them for intrinsic agents only."""
+
+    def horizon_is_terminal(self, row: Objective) -> bool:
+        """Whether no value lies beyond the horizon: theta ends there, the task may not."""
+        return {"auto": row.intrinsic, "terminal": True, "through": False}[self.bootstrap]
+
+
+def build_marginal(spec: InputSpec, choice: Choice, own: Own, *, xp: Any = None) -> Marginal:
+    """The marginal of what a world shows it."""
+    return made("marginal", Marginal, choice, own, spec, xp=xp)
+
+
+def build_bandit(row: Objective, choice: Choice, own: Own, *, xp: Any = None) -> Bandit:
+    """The bandit of an agent that leaves the choice to one; the others have made up their minds."""
+    if row.arm is not None:
+        return fixed(row.arm, arms=len(ARMS), xp=xp)
+    return made("bandit", Bandit, choice, own, len(ARMS), xp=xp)
+
+
+def build_normaliser(row: Objective, horizon: int, wanted: PaymentSettings, *, xp: Any = None) -> Normaliser:
+    """Running statistics of the rewards, where they are normalised."""
+    if row.reward is None or not wanted.normalise:
+        return unnormalised()
+    return running(len(ARMS), horizon, baseline=wanted.baseline, clip=wanted.reward_clip, xp=xp)

@@ -1,0 +1,70 @@
+"""The contract of a state marginal p_theta: what the agent has seen so far this episode.
+
+A marginal is reset with the episode, updated with every observation, and asked how likely the next one is *before*
+that one is added. The functions are written for one example, or for several along leading axes, and for one array
+module, `xp`: JAX in the training program, NumPy in the Gymnasium wrappers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sadapt.errors import UserError
+
+MarginalState = Any
+MAX_COUNT = 2**16 - 1
+"""Most observations that a state counts in one episode (uint16: exact, and small in replay)."""
+
+
+class InputSpec(NamedTuple):
+    """What a marginal models of a world's observations."""
+
+    source: str
+    """The world's name, for messages."""
+    shape: tuple[int, ...]
+    dtype: Any
+    low: Any
+    high: Any
+    """Bounds of the entries: numbers, or arrays of that shape."""
+
+    @property
+    def binary(self) -> bool:
+        """Whether every entry is 0 or 1."""
+        return np.dtype(self.dtype).kind in "bui" and (np.min(self.low), np.max(self.high)) == (0, 1)
+
+
+class Marginal(NamedTuple):
+    """A family of distributions over observations, fitted by maximum likelihood to those seen so far."""
+
+    init: Callable[[], MarginalState]
+    """State before any observation."""
+    update: Callable[[MarginalState, Any], MarginalState]
+    """`update(state, obs) -> state` with `obs` added."""
+    log_prob: Callable[[MarginalState, Any], Any]
+    """`log p_theta(obs)`, in nats, summed over entries."""
+    entropy: Callable[[MarginalState], Any]
+    """`H(p_theta)`, in nats, summed over entries."""
+    features: Callable[[MarginalState], Any]
+    """theta as the policy sees it."""
+    feature_shape: tuple[int, ...]
+    log_prob_at: Callable[[Any, Any], Any] | None = None
+    """`log_prob` where theta is known already, as `features` gave it; for callers that keep it at hand."""
+    entropy_at: Callable[[Any], Any] | None = None
+    """`entropy`, likewise."""
+    feature_bounds: Callable[[Any, Any], tuple[Any, Any]] | None = None
+    """`feature_bounds(low, high)`: the least and greatest that theta can become for entries within these bounds."""
+
+
+def axes(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The axes of an observation's entries, and the index that stands a number per example beside them."""
+    return tuple(range(-len(shape), 0)), (..., *[None] * len(shape))
+
+
+def require_pseudo_count(pseudo_count: float) -> None:
+    """Refuses a number of extra observations that is negative or not a number."""
+    if not 0 <= pseudo_count < math.inf:
+        raise UserError(f"pseudo_count must be zero or more all-zero observations; got {pseudo_count}")

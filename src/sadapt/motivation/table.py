@@ -1,0 +1,15 @@
+"""The marginals and bandits that come with the program."""
+
+from __future__ import annotations
+
+from sadapt.motivation.bandits.ucb import UCBSettings, from_settings
+from sadapt.motivation.marginals.auto import AutoSettings, auto
+from sadapt.motivation.marginals.bernoulli import BernoulliSettings, of_bits
+from sadapt.motivation.marginals.gaussian import GaussianSettings, of_numbers
+from sadapt.registry import register
+
+register("marginal", "auto", auto, AutoSettings)
+register("marginal", "bernoulli", of_bits, BernoulliSettings)
+register("marginal", "gaussian", of_numbers, GaussianSettings)
+
+register("bandit", "ucb", from_settings, UCBSettings)

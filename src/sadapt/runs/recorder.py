@@ -1,0 +1,140 @@
+"""What is written while a run goes on: rows of metrics, checkpoints and how it stands, in the folder of every seed."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import jax.numpy as jnp
+
+from sadapt import __version__
+from sadapt.runs import config, metrics_file, sinks
+from sadapt.runs.folder import RunFolder, default_path
+from sadapt.training import loop, metrics
+from sadapt.training.metrics import CLOCK, Row
+from sadapt.training.program import Program, TrainState
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is kept; nothing here changes what it learns."""
+
+    checkpoint_interval: float = 300.0
+    """Seconds between checkpoints."""
+    tensorboard: bool = True
+    """Write TensorBoard events into the run's folder."""
+    clock: bool = True
+    """Write the pace into metrics.csv; without it, equal runs give equal files."""
+    track: bool = False
+    """Log to Weights & Biases (extra `wandb`; WANDB_MODE=offline keeps it here)."""
+
+
+class Progress(NamedTuple):
+    """A run at this moment."""
+
+    step: int
+    total: int
+    steps_per_second: float
+    row: Row | None
+    """The newest row of metrics, of the first seed."""
+
+
+class Display(Protocol):
+    """Shows a run to whoever waits for it."""
+
+    def __call__(self, progress: Progress) -> None: ...
+
+
+class Run(NamedTuple):
+    """One seed's folder and what is written into it."""
+
+    folder: RunFolder
+    recorded: dict[str, Any]
+    """Settings as in `config.json`."""
+    table: metrics_file.MetricsFile
+    sinks: list[sinks.Sink]
+
+
+class Recorder:
+    """Writes down a run of one or several seeds; `seconds` is the time that it took before."""
+
+    def __init__(self, prog: Program, folders: Sequence[RunFolder], options: Options, *, seconds: float = 0.0) -> None:
+        self.prog, self.folders, self.options = prog, folders, options
+        self.step = 0
+        self.row: Row | None = None
+        """The newest row of metrics, of the first seed."""
+        self._before = seconds
+        self._began = self._saved = time.monotonic()
+        self._runs: list[Run] = []
+
+    def open(self, step: int) -> None:
+        """Begins to write at environment step `step`."""
+        self.step = step
+        self._began = self._saved = time.monotonic()
+        self._runs = [_opened(folder, self.options, step, metrics.charts(self.prog)) for folder in self.folders]
+
+    def tell(self, state: str, **facts: Any) -> None:
+        """How the run stands, in every folder."""
+        total = self.prog.sizes.total_steps
+        for folder in self.folders:
+            folder.write_status(state=state, step=self.step, total=total, seconds=self._seconds(), **facts)
+
+    def tell_if_possible(self, state: str, **facts: Any) -> None:
+        """The same where the disk may be the trouble."""
+        _quietly(lambda: self.tell(state, **facts))
+
+    def add(self, turn: loop.Turn) -> None:
+        """A chunk of steps, with its rows if an interval ends there."""
+        self.step = int(jnp.max(turn.state.step))
+        if not turn.rows:
+            return
+        self.row = turn.rows[0]
+        for run, row in zip(self._runs, turn.rows, strict=True):
+            run.table.append(row if self.options.clock else {**row, CLOCK: None})
+            for sink in run.sinks:
+                sink.add(row)
+        self.tell("running")
+
+    def due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return time.monotonic() - self._saved >= self.options.checkpoint_interval
+
+    def save(self, state: TrainState) -> None:
+        """A checkpoint of every seed."""
+        for run, alone in zip(self._runs, loop.unstack(state, len(self._runs)), strict=True):
+            run.table.sync()
+            facts = {"version": __version__, "settings": run.recorded, "seconds": self._seconds()}
+            run.folder.checkpoints.save(alone, self.step, facts)
+        self._saved = time.monotonic()
+
+    def close(self) -> None:
+        """Lets go of all files."""
+        for run in self._runs:
+            for close in (run.table.close, *(sink.close for sink in run.sinks)):
+                _quietly(close)
+
+    def _seconds(self) -> float:
+        return round(self._before + time.monotonic() - self._began, 1)
+
+
+def _opened(folder: RunFolder, options: Options, step: int, charts: dict[str, str]) -> Run:
+    settings = config.read(folder.config)
+    recorded = config.to_dict(settings)
+    opened: list[sinks.Sink] = []
+    if options.tensorboard:
+        opened.append(sinks.tensorboard(folder.path, step, charts))
+    if options.track:
+        opened.append(sinks.wandb(folder.path, str(default_path(settings, "")), recorded, charts))
+    return Run(folder, recorded, metrics_file.MetricsFile(folder.metrics), opened)
+
+
+def _quietly(close: Callable[[], None]) -> None:
+    try:
+        close()
+    except OSError as error:
+        log.debug("closing: %s", error)

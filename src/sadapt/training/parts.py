@@ -1,0 +1,170 @@
+"""From names to objects: the parts that a run's settings ask for, the only place that looks names up."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from sadapt.envs.base import AnyEnv, Env, Facts, HostEnv
+from sadapt.envs.registry import make_any
+from sadapt.errors import UserError
+from sadapt.learners.base import Learner, Payment, Task
+from sadapt.learners.idle import idle
+from sadapt.learners.networks import Network, Spec, per_arm
+from sadapt.motivation.bandits import Bandit, patient
+from sadapt.motivation.building import build_bandit, build_marginal, build_normaliser
+from sadapt.motivation.episode import EpisodeRules, episodes
+from sadapt.motivation.marginals import InputSpec, Marginal
+from sadapt.motivation.normalisation import Normaliser, unnormalised
+from sadapt.motivation.objectives import ARMS, OBJECTIVES, Objective, payment
+from sadapt.registry import OWN, Choice, Own, called, find, is_foreign, made
+from sadapt.training import contracts
+from sadapt.training.settings import Settings
+
+CHUNK, CHUNK_OUTSIDE = 16_384, 1_024
+"""Environment steps between looks at the clock, about half a second's worth in JAX and outside of it."""
+
+
+class Sizes(NamedTuple):
+    """How much of everything."""
+
+    num_envs: int
+    """Worlds side by side."""
+    total_steps: int
+    """Environment steps of the run."""
+    random_episodes: int
+    """Episodes of random play that measure the baseline."""
+    rows_every: int | None
+    """Environment steps between rows of metrics; None leaves it to the length of the run."""
+
+
+class Parts(NamedTuple):
+    """Everything that a training program is composed of, beside its world."""
+
+    objective: Objective
+    marginal: Marginal
+    bandit: Bandit
+    on_death: str
+    rules: EpisodeRules
+    normaliser: Normaliser
+    task: Task
+    """What the learner is told; its network among it."""
+    learner: Learner
+    sizes: Sizes
+
+
+def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
+    """The parts that the settings name, or that were handed over in their place."""
+    own, row, wanted = own or {}, OBJECTIVES[settings.objective], settings.motivation
+    marginal = marginal_of(env, settings.marginal, own)
+    bandit = bandit_of(env, row, settings, own)
+    on_death = env.on_death if wanted.on_death == "auto" else wanted.on_death
+    rules = episodes(
+        env,
+        marginal,
+        bandit,
+        on_death=on_death,
+        horizon=settings.horizon,
+        horizon_is_terminal=wanted.horizon_is_terminal(row),
+        death_is_terminal=not row.intrinsic,
+    )
+    normaliser = build_normaliser(row, rules.horizon, wanted)
+    sizes = Sizes(settings.num_envs, settings.total_timesteps, wanted.random_episodes, settings.log_interval)
+    theta = marginal.feature_shape if row.sees_theta else None
+    task = Task(
+        env=env,
+        marginal=marginal,
+        horizon=rules.horizon,
+        network=partial(network_of, env, theta, settings, own, row.adaptive and settings.arms == "apart"),
+        payment=paid_by(row, normaliser),
+        num_envs=sizes.num_envs,
+        total_steps=sizes.total_steps,
+        chunk_steps=CHUNK_OUTSIDE if isinstance(env, HostEnv) else CHUNK,
+    )
+    return Parts(
+        objective=row,
+        marginal=marginal,
+        bandit=bandit,
+        on_death=on_death,
+        rules=rules,
+        normaliser=normaliser,
+        task=task,
+        learner=idle(task) if row.reward is None else made("learner", Learner, settings.learner, own, task),
+        sizes=sizes,
+    )
+
+
+def at_random(given: Parts) -> Parts:
+    """The same for an agent that acts uniformly, whose episodes are measured alike."""
+    return given._replace(objective=OBJECTIVES["random"], normaliser=unnormalised(), learner=idle(given.task))
+
+
+def env_of(settings: Settings, own: Own) -> AnyEnv:
+    """The run's world: as it was handed over, or by its name."""
+    if "env" in own:
+        env = own["env"]
+        if not isinstance(env, Env | HostEnv):
+            raise UserError(f"env is {env!r}; it must be the name of a world, an Env or a HostEnv")
+    elif settings.env.startswith(OWN):
+        raise UserError(
+            f"this run's world was handed over in Python ({settings.env}) and is in no table: hand it over again "
+            "(env=...), or register it under a name and train anew"
+        )
+    elif not find("env", settings.env).foreign:
+        return make_any(settings.env, settings.world.settings)
+    else:
+        env = called("world", settings.env, make_any, settings.env, settings.world.settings)
+    if isinstance(env, Env):
+        contracts.check_env(env)
+    return env
+
+
+def marginal_of(env: Facts, choice: Choice, own: Own) -> Marginal:
+    """The run's marginal, over what the world shows it."""
+    spec = InputSpec(env.name, env.input_shape, env.obs_dtype, env.low, env.high)
+    marginal = build_marginal(spec, choice, own)
+    if is_foreign("marginal", choice, own):
+        contracts.check_marginal(choice.name, marginal, env)
+    return marginal
+
+
+def bandit_of(env: Facts, row: Objective, settings: Settings, own: Own) -> Bandit:
+    """The run's bandit, as patient as the settings ask for."""
+    bandit = build_bandit(row, settings.bandit, own)
+    if not row.adaptive:
+        return bandit
+    if is_foreign("bandit", settings.bandit, own):
+        contracts.check_bandit(settings.bandit.name, bandit, len(ARMS))
+    ahead = settings.total_timesteps / (settings.horizon or env.horizon)
+    return patient(bandit, round(settings.motivation.bandit_patience * ahead))
+
+
+def network_of(
+    env: Facts, theta: tuple[int, ...] | None, settings: Settings, own: Own, apart: bool, outputs: int
+) -> Network:
+    """The run's network with so many outputs, or one per arm."""
+    spec = Spec(
+        source=env.name,
+        obs_shape=env.policy_shape,
+        theta_shape=theta,
+        outputs=outputs,
+        agent_channel=env.agent_channel,
+        scale=1 / env.high if np.dtype(env.obs_dtype).kind == "u" and env.high > 1 else 1.0,
+    )
+    choice = settings.network
+    if choice.name == "auto" and "network" not in own and "learner" not in own:
+        usual = find("learner", settings.learner.name).hints.get("network")
+        choice = choice if usual is None else Choice(usual)
+    network = made("network", Network, choice, own, spec)
+    if is_foreign("network", choice, own):
+        contracts.check_network(choice.name, network, spec, env)
+    return per_arm(network, len(ARMS)) if apart else network
+
+
+def paid_by(row: Objective, normaliser: Normaliser) -> Payment:
+    """`payment(statistics, arm, time, surprise, extrinsic)`: the objective's reward, normalised."""
+    return lambda state, arm, time, surprise, extrinsic: normaliser.apply(
+        state, arm, time, payment(row, arm, surprise, extrinsic)
+    )

@@ -1,0 +1,32 @@
+"""A network per arm is that arm's network, and no other's."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sadapt.learners.networks import per_arm, plain
+from sadapt.learners.table import PlainSettings
+from tests.learners.networks.built import random_params, scene, spec_of
+
+ALONE = plain(spec_of((4,), (8,)), PlainSettings(hidden=16))
+
+
+def test_a_network_per_arm_is_that_arms_network():
+    both, seen = per_arm(ALONE), scene(3, (4,), (8,))
+    params = random_params(both)
+    y = both.apply(params, jax.vmap(both.view)(seen))
+    views = jax.vmap(ALONE.view)(seen)
+    for arm, name in enumerate(("arm_0", "arm_1")):
+        rows = seen.arm == arm
+        assert rows.any()
+        np.testing.assert_allclose(y[rows], ALONE.apply(params[name], views)[rows], rtol=1e-6)
+
+
+def test_what_one_arm_learns_leaves_the_other_as_it_was():
+    network, seen = per_arm(ALONE), scene(3, (4,), (8,))
+    views = jax.vmap(network.view)(seen._replace(arm=np.ones(4, np.float32)))
+    gradient = jax.grad(lambda params: jnp.sum(network.apply(params, views)))(random_params(network))
+    assert all(not leaf.any() for leaf in jax.tree.leaves(gradient["arm_0"]))
+    assert any(leaf.any() for leaf in jax.tree.leaves(gradient["arm_1"]))

@@ -1,0 +1,67 @@
+"""What is measured reaches `metrics.csv`, TensorBoard and evaluation by its name, and by nothing but its name."""
+
+from __future__ import annotations
+
+from sadapt import api
+from sadapt.motivation import measures
+from sadapt.motivation.measures import LARGEST, MEASURES, Measure
+from sadapt.runs import metrics_file, sinks
+from sadapt.runs.recorder import Options
+from sadapt.training.metrics import charts
+from sadapt.training.program import build
+
+from .conftest import small
+
+BEFORE = ["step", "episodes", "return", "length", "deaths", "surprise", "entropy"]
+AFTER = ["h_random", "alpha", "feedback", "mu_max", "mu_min", "n_max", "n_min", "loss", "q", "epsilon", "rows"]
+CLOCK = ["steps_per_second"]
+
+
+def columns(run) -> list[str]:
+    return run.metrics.read_text().partition("\n")[0].split(",")
+
+
+def test_the_columns_and_their_order(finished):
+    assert columns(finished) == BEFORE + AFTER + CLOCK
+
+
+def test_every_column_has_its_chart(finished):
+    row = dict.fromkeys(columns(finished), 1.0)
+    assert list(sinks.scalars(row, charts(build(small())))) == [
+        "charts/episodes",
+        "charts/episodic_return",
+        "charts/episodic_length",
+        "charts/deaths",
+        "surprise/mean",
+        "surprise/entropy",
+        "surprise/h_random",
+        "bandit/share_s_min",
+        "bandit/feedback",
+        "bandit/mean_s_max",
+        "bandit/mean_s_min",
+        "bandit/pulls_s_max",
+        "bandit/pulls_s_min",
+        "losses/td_loss",
+        "losses/q_values",
+        "charts/epsilon",
+        "charts/rows",
+        "charts/SPS",
+    ]
+
+
+def test_what_is_missing_has_no_chart():
+    given = {"step": 5, "loss": None, "return": 2.0}
+    assert sinks.scalars(given, {"return": "charts/episodic_return"}) == {"charts/episodic_return": 2.0}
+
+
+def test_a_measure_is_one_row_of_the_table(tmp_path, monkeypatch):
+    largest = Measure("surprise_max", lambda step: step.surprise, LARGEST, "surprise/max")
+    monkeypatch.setattr(measures, "MEASURES", (*MEASURES, largest))
+    run = api.train(small(objective="random", total_timesteps=16_000), out=tmp_path / "run", options=Options())
+    assert columns(run) == [*BEFORE, "surprise_max", *AFTER, *CLOCK]
+    row = metrics_file.read(run.metrics)[-1]
+    assert row["surprise"] < row["surprise_max"] < 20 * row["surprise"]
+    assert b"surprise/max" in next(run.path.glob("events.*")).read_bytes()
+    found = api.evaluate(run.path, episodes=3).measures
+    assert list(found) == ["return", "length", "deaths", "surprise", "entropy", "feedback", "surprise_max", "rows"]
+    assert found["surprise"].mean < found["surprise_max"].mean < 20 * found["surprise"].mean
