@@ -89,6 +89,38 @@ class PQNSettings(Checked):
     """Share of the training in which that probability falls."""
 
 
+@dataclass(frozen=True)
+class PPOSettings(Checked):
+    """The learner that has a policy."""
+
+    learning_rate: Positive = 1e-3
+    """Adam's first step size; it falls linearly to `final_learning_rate`."""
+    final_learning_rate: NotNegative = 1e-5
+    """Adam's last step size."""
+    gamma: Share = 0.97
+    """Discount per step."""
+    gae_lambda: Share = 0.75
+    """How far advantages look before they trust the value."""
+    clip_coef: Positive = 0.2
+    """How far from 1 the ratio of new to old probability of an action still pays."""
+    ent_coef: NotNegative = 0.02
+    """First weight of the policy's entropy; it falls linearly to `final_ent_coef`."""
+    final_ent_coef: NotNegative = 0.003
+    """Last weight of the policy's entropy."""
+    vf_coef: NotNegative = 0.5
+    """Weight of the value's squared error."""
+    num_steps: Count = 32
+    """Steps of every world between updates."""
+    minibatch_size: Count = 256
+    """Transitions per gradient step."""
+    update_epochs: Count = 4
+    """How often each transition is used."""
+    max_grad_norm: Positive = 0.5
+    """Gradients longer than this are shortened to it."""
+    normalise_advantages: bool = True
+    """Subtract the mean of an update's advantages and divide by their deviation."""
+
+
 register("network", "auto", "sadapt.learners.networks.auto:auto", WindowSettings)
 register("network", "paper", "sadapt.learners.networks.paper:paper")
 register("network", "window", "sadapt.learners.networks.window:window", WindowSettings)
@@ -96,3 +128,4 @@ register("network", "plain", "sadapt.learners.networks.plain:plain", PlainSettin
 
 register("learner", "dqn", "sadapt.learners.dqn:dqn", DQNSettings, num_envs=1, network="paper")
 register("learner", "pqn", "sadapt.learners.pqn:pqn", PQNSettings)
+register("learner", "ppo", "sadapt.learners.ppo:ppo", PPOSettings)
