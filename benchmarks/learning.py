@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import NamedTuple
 
 from sadapt.runs.cores import one_core
 
 one_core()
 
+from sadapt.composite import all_changed  # noqa: E402
 from sadapt.training import loop  # noqa: E402
+from sadapt.training.driver import driver  # noqa: E402
 from sadapt.training.metrics import Row  # noqa: E402
 from sadapt.training.presets import preset  # noqa: E402
+from sadapt.training.program import build  # noqa: E402
 from sadapt.training.settings import Settings  # noqa: E402
 
 LAST = 0.1
@@ -35,6 +38,8 @@ class Task(NamedTuple):
     """`holds(result, reference)`."""
     bar: str
     preset: str = "fast"
+    learner: str | None = None
+    """None leaves it to the preset."""
     steps: int | None = None
     against_random: bool = False
     """The reference is the same column of the random agent, measured before; 0 where there is none."""
@@ -68,6 +73,13 @@ TASKS = {
         "tetris", "s-min", 30, "deaths", lambda x, random: x < random / 2, "deaths under half of Random's",
         preset="paper", steps=500_000, against_random=True,
     ),
+    "tetris-s-min-ppo": Task(
+        "tetris", "s-min", 5, "deaths", lambda x, _: x < 1, "under 1 death per 200 steps", learner="ppo",
+    ),
+    "maze-small-s-max-ppo": Task(
+        "maze-small", "s-max", 5, "return", lambda x, _: x >= 0.9, "goal in 90 % of episodes", learner="ppo",
+        steps=1_000_000,
+    ),
 }  # fmt: skip
 
 
@@ -89,7 +101,11 @@ def trained(settings: Settings, task: Task, on_value: Callable[[float], None] = 
         if (row["step"] or 0) > begin:
             last.append(value)
 
-    loop.train(settings, every=1 if task.preset == "fast" else 10, on_row=on_row)
+    prog = build(settings)
+    with closing(driver(prog, [settings.seed])) as drive:
+        for turn in loop.turns(prog, drive.launch(), drive.advance, every=1 if task.preset == "fast" else 10):
+            for row in turn.rows:
+                on_row(row)
     return sum(last) / max(len(last), 1)
 
 
@@ -97,16 +113,15 @@ def reference(task: Task) -> float:
     """What the random agent reaches, if the task asks for it."""
     if not task.against_random:
         return 0.0
-    settings = dataclasses.replace(preset(task.env), objective="random", total_timesteps=RANDOM_STEPS)
+    settings = all_changed(preset(task.env), {"objective": "random", "total_timesteps": RANDOM_STEPS})
     return trained(settings, task._replace(preset="fast"))
 
 
 def run(task: Task, random: float, seed: int, steps: int | None) -> dict[str, object]:
     """Trains once and reports the mean of the last tenth, and when the bar was first passed."""
-    settings = dataclasses.replace(preset(task.env, task.preset), objective=task.objective, seed=seed)
-    wanted = steps or task.steps
-    if wanted:
-        settings = dataclasses.replace(settings, total_timesteps=wanted)
+    usual = preset(task.env, task.preset, learner=task.learner)
+    length = steps or task.steps or usual.total_timesteps
+    settings = all_changed(usual, {"objective": task.objective, "seed": seed, "total_timesteps": length})
     begin, first = time.perf_counter(), None
 
     def on_value(value: float) -> None:
@@ -120,6 +135,7 @@ def run(task: Task, random: float, seed: int, steps: int | None) -> dict[str, ob
         "env": task.env,
         "objective": task.objective,
         "preset": task.preset,
+        "learner": settings.learner.name,
         "seed": seed,
         "steps": settings.total_timesteps,
         task.column: round(result, 3),

@@ -1,24 +1,23 @@
-"""Probe worlds of rising difficulty: both learners must reach the values that can be computed by hand.
+"""Probe worlds of rising difficulty: every learner must reach the values that can be computed by hand.
 
-The three simplest are implied by the others and run with the slow tests, as do all of DQN's.
+DQN and PQN learn the value of each action, PPO which action to prefer and what that is worth. All but one of PPO's are
+slow tests.
 """
 
 from __future__ import annotations
-
-import dataclasses
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sadapt.composite import all_changed
 from sadapt.envs.base import Env, Step
-from sadapt.learners.dqn import DQNSettings
-from sadapt.learners.pqn import PQNSettings
 from sadapt.motivation.augmented import Augmented
 from sadapt.training import compiled
-from sadapt.training.program import program
-from sadapt.training.settings import MotivationSettings, NetworkSettings, Settings
+from sadapt.training.parts import parts
+from sadapt.training.program import compose
+from sadapt.training.settings import Settings
 
 GAMMA = 0.9
 BITS = 3
@@ -60,45 +59,30 @@ def coin(key):
     return jnp.asarray([0, 0, 1], jnp.uint8).at[0].set(jax.random.bernoulli(key).astype(jnp.uint8))
 
 
-LEARNERS = {
-    "dqn": (
-        1,
-        9000,
-        DQNSettings(
-            learning_rate=1e-3, gamma=GAMMA, batch_size=32, buffer_size=4000, train_frequency=2, learning_starts=1000,
-            target_network_frequency=100, end_e=0.5, exploration_fraction=0.5, snapshot_interval=4,
-        ),
-    ),
-    "pqn": (
-        16,
-        40_000,
-        PQNSettings(learning_rate=3e-3, gamma=GAMMA, q_lambda=0.5, num_steps=4, minibatch_size=32, end_e=0.5),
-    ),
+DQN = {
+    "learner": "dqn", "num_envs": 1, "total_timesteps": 9000, "learning_rate": 1e-3, "batch_size": 32,
+    "buffer_size": 4000, "train_frequency": 2, "learning_starts": 1000, "target_network_frequency": 100, "end_e": 0.5,
+    "exploration_fraction": 0.5, "snapshot_interval": 4,
 }  # fmt: skip
-
-
-LEARNERS["dqn with all its options"] = (
-    *LEARNERS["dqn"][:2],
-    dataclasses.replace(LEARNERS["dqn"][2], double=True, huber=True, relabel=True),
-)
+SIDE_BY_SIDE = {"num_envs": 16, "total_timesteps": 40_000, "learning_rate": 3e-3, "num_steps": 4, "minibatch_size": 32}
+LEARNERS = {
+    "dqn": DQN,
+    "dqn with all its options": {**DQN, "double": True, "huber": True, "relabel": True},
+    "pqn": {"learner": "pqn", **SIDE_BY_SIDE, "q_lambda": 0.5, "end_e": 0.5},
+    "ppo": {"learner": "ppo", **SIDE_BY_SIDE, "total_timesteps": 20_000},
+}
+COMMON = {
+    "gamma": GAMMA, "normalise": False, "bootstrap": "terminal", "random_episodes": 4, "ucb_c": 100.0,
+    "network": "plain", "hidden": 32,
+}  # fmt: skip
 SEEDS = (1, 2, 3)
+SLOW = pytest.mark.slow
 
 
-def values(env, learner, inputs, objective="extrinsic"):
-    """Action values [seed, input, action] of trained agents for a list of (bits, time, arm); all seeds at once."""
-    num_envs, steps, settings = LEARNERS[learner]
-    prog = program(
-        env,
-        Settings(
-            env="probe",
-            objective=objective,
-            total_timesteps=steps,
-            num_envs=num_envs,
-            motivation=MotivationSettings(normalise=False, bootstrap="terminal", random_episodes=4, ucb_c=100.0),
-            network=NetworkSettings(network="plain", hidden=32),
-            learner=settings,
-        ),
-    )
+def outputs(env, learner, inputs, objective="extrinsic"):
+    """What trained networks say [seed, input, output] of a list of (bits, time, arm); all seeds at once."""
+    changes = {"objective": objective, **COMMON, **LEARNERS[learner]}
+    prog = compose(env, parts(env, all_changed(Settings(world="own:probe"), changes)))
     keys = jnp.stack([jax.random.key(seed) for seed in SEEDS])
     state = jax.jit(jax.vmap(lambda key: compiled.start(prog, key, jnp.float32(1.0))))(keys)
     *_, state = compiled.run(prog, state, over=jax.vmap)
@@ -111,64 +95,69 @@ def values(env, learner, inputs, objective="extrinsic"):
         )
         for bits, time, arm in inputs
     ]
-    views = jax.tree.map(lambda *x: jnp.stack(x), *[prog.network.view(one) for one in batch])
-    return np.asarray(jax.vmap(prog.network.apply, in_axes=(0, None))(state.learner.params, views))
+    network = prog.parts.task.network(env.num_actions + (learner == "ppo"))
+    views = jax.tree.map(lambda *x: jnp.stack(x), *[network.view(one) for one in batch])
+    return np.asarray(jax.vmap(network.apply, in_axes=(0, None))(state.learner.params, views))
 
 
-def check(learned, expected, atol):
-    """Every seed has learned the values."""
-    for of_one_seed in learned:
-        np.testing.assert_allclose(of_one_seed, expected, atol=atol)
+def check(env, learner, inputs, expected, *, objective="extrinsic", atol):
+    """Every seed has learned the action values `expected`; of PPO, the largest of them and whose it is."""
+    best = np.max(expected, axis=-1)
+    matters = np.ptp(expected, axis=-1) > 0
+    for learned in outputs(env, learner, inputs, objective):
+        if learner != "ppo":
+            np.testing.assert_allclose(learned, expected, atol=atol)
+            continue
+        np.testing.assert_allclose(learned[:, -1], best, atol=atol)
+        preferred = learned[:, :-1].argmax(axis=-1)
+        np.testing.assert_array_equal(preferred[matters], np.argmax(expected, axis=-1)[matters])
 
 
-every_learner = pytest.mark.parametrize("learner", ["dqn", "pqn"])
-dqn_when_slow = pytest.mark.parametrize("learner", [pytest.param("dqn", marks=pytest.mark.slow), "pqn"])
+every_learner = pytest.mark.parametrize("learner", ["dqn", "pqn", "ppo"])
 
 
 @pytest.mark.slow
 @every_learner
 def test_constant_reward(learner):
     env = world(lambda t, obs, action: (1.0, None))
-    check(values(env, learner, [((0, 0, 1), 0, 0)]), [[1, 1]], atol=0.05)
+    check(env, learner, [((0, 0, 1), 0, 0)], [[1, 1]], atol=0.05)
 
 
 @pytest.mark.slow
 @every_learner
 def test_reward_depends_on_the_observation(learner):
     env = world(lambda t, obs, action: (2.0 * obs[0, 0, 0].astype(jnp.float32) - 1.0, None), first=coin)
-    check(values(env, learner, [((0, 0, 1), 0, 0), ((1, 0, 1), 0, 0)]), [[-1, -1], [1, 1]], atol=0.1)
+    check(env, learner, [((0, 0, 1), 0, 0), ((1, 0, 1), 0, 0)], [[-1, -1], [1, 1]], atol=0.1)
 
 
 @pytest.mark.slow
-@dqn_when_slow
+@every_learner
 def test_two_step_credit(learner):
     """Reward 1 for the second step, whatever is done: gamma at first, 1 then."""
     env = world(lambda t, obs, action: (t.astype(jnp.float32), [0, 1, 1]), horizon=2)
-    learned = values(env, learner, [((0, 0, 1), 0, 0), ((0, 1, 1), 0.5, 0)])
-    check(learned, [[GAMMA, GAMMA], [1, 1]], atol=0.1)
+    check(env, learner, [((0, 0, 1), 0, 0), ((0, 1, 1), 0.5, 0)], [[GAMMA, GAMMA], [1, 1]], atol=0.1)
 
 
 @pytest.mark.slow
 @every_learner
 def test_action_matters(learner):
     env = world(lambda t, obs, action: (jnp.where(action == 1, 1.0, -1.0), None))
-    check(values(env, learner, [((0, 0, 1), 0, 0)]), [[-1, 1]], atol=0.1)
+    check(env, learner, [((0, 0, 1), 0, 0)], [[-1, 1]], atol=0.1)
 
 
-@pytest.mark.slow
-@dqn_when_slow
+@pytest.mark.parametrize("learner", [pytest.param("dqn", marks=SLOW), pytest.param("pqn", marks=SLOW), "ppo"])
 def test_action_and_observation_matter(learner):
     env = world(
         lambda t, obs, action: (jnp.where(action == obs[0, 0, 0].astype(action.dtype), 1.0, -1.0), None), first=coin
     )
-    check(values(env, learner, [((0, 0, 1), 0, 0), ((1, 0, 1), 0, 0)]), [[1, -1], [-1, 1]], atol=0.15)
+    check(env, learner, [((0, 0, 1), 0, 0), ((1, 0, 1), 0, 0)], [[1, -1], [-1, 1]], atol=0.15)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", ["pqn", "dqn", "dqn with all its options"])
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_the_arm_flips_the_right_action(learner):
     """`right` turns one bit, which costs -log clip nats; `left` changes nothing."""
     env = world(lambda t, obs, action: (0.0, jnp.stack([action, jnp.zeros_like(action), jnp.ones_like(action)])))
-    learned = values(env, learner, [((0, 0, 1), 0, 0), ((0, 0, 1), 0, 1)], objective="s-adapt")
     calm, surprised = BITS * CALM, SURPRISE + (BITS - 1) * CALM
-    check(learned, [[calm, surprised], [-calm, -surprised]], atol=0.5)
+    expected = [[calm, surprised], [-calm, -surprised]]
+    check(env, learner, [((0, 0, 1), 0, 0), ((0, 0, 1), 0, 1)], expected, objective="s-adapt", atol=0.5)
