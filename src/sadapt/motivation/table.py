@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sadapt.motivation.bandits.d3rb import D3RBSettings, d3rb
 from sadapt.motivation.bandits.ucb import UCBSettings, from_settings
 from sadapt.motivation.marginals.auto import AutoSettings, auto
 from sadapt.motivation.marginals.bernoulli import BernoulliSettings, of_bits
@@ -13,3 +14,4 @@ register("marginal", "bernoulli", of_bits, BernoulliSettings)
 register("marginal", "gaussian", of_numbers, GaussianSettings)
 
 register("bandit", "ucb", from_settings, UCBSettings)
+register("bandit", "d3rb", d3rb, D3RBSettings)

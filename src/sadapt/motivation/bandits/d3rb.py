@@ -1,0 +1,75 @@
+"""D3RB (Pacchiano, Dann and Gentile, 2023): arms are learners, whose regret is kept in balance.
+
+Each arm has an estimate d_i of its regret per root of its pulls. The arm with the least d_i sqrt(n_i) is pulled; an arm
+that does too badly to be consistent with its estimate has it doubled:
+
+    u_i / n_i + d_i / sqrt(n_i) + b_i  <  max_j (u_j / n_j - b_j),     b_i = c sqrt(ln(M ln n_i / delta) / n_i)
+
+with u_i the sum of its feedback and M the number of arms. It needs to know neither the arms' learning curves nor when
+the training ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sadapt.fields import Checked, Positive, Share
+from sadapt.motivation.arrays import array_module
+from sadapt.motivation.bandits.base import Bandit, Standing
+
+
+@dataclass(frozen=True)
+class D3RBSettings(Checked):
+    """In units of the feedback."""
+
+    d3rb_c: Positive = 1.0
+    """Width of the confidence that an arm's mean is given."""
+    d3rb_start: Positive = 1.0
+    """First estimate of every arm's regret per root of its pulls."""
+    d3rb_delta: Share = 0.05
+    """How probable a wrong doubling may be."""
+
+
+class D3RBState(NamedTuple):
+    """Per arm: sum of its feedback, episodes that ended, that are under way, and the estimate of its regret."""
+
+    sums: Any
+    counts: Any
+    pending: Any
+    regret: Any
+
+
+def d3rb(arms: int, settings: D3RBSettings = D3RBSettings(), *, xp: Any = None) -> Bandit:
+    """Regret balancing with estimates that double; an arm never pulled goes first, ties fall to the larger draw."""
+    xp = array_module(xp)
+    index = xp.arange(arms)
+
+    def init() -> D3RBState:
+        zeros = xp.zeros((arms,), xp.float32)
+        return D3RBState(zeros, zeros, zeros, xp.full((arms,), settings.d3rb_start, xp.float32))
+
+    def standing(state: D3RBState) -> Standing:
+        return Standing(state.sums / xp.maximum(state.counts, xp.float32(1)), state.counts)
+
+    def select(draws: Any, state: D3RBState) -> tuple[D3RBState, Any]:
+        balance = state.regret * xp.sqrt(state.counts + state.pending)
+        arm = xp.argmax(xp.where(balance == xp.min(balance), draws, xp.float32(-1))).astype(xp.int32)
+        return state._replace(pending=state.pending + (index == arm).astype(xp.float32)), arm
+
+    def update(state: D3RBState, arm: Any, feedback: Any) -> D3RBState:
+        pulled = (index == arm).astype(xp.float32)
+        sums, counts = state.sums + pulled * feedback, state.counts + pulled
+        n = xp.maximum(counts, xp.float32(1))
+        inner = xp.float32(arms / settings.d3rb_delta) * xp.maximum(xp.log(n), xp.float32(1))
+        width = xp.float32(settings.d3rb_c) * xp.sqrt(xp.log(inner) / n)
+        means = sums / n
+        best = xp.max(xp.where(counts > 0, means - width, xp.float32(-xp.inf)))
+        failing = (means + state.regret / xp.sqrt(n) + width < best) & (pulled > 0)
+        regret = xp.where(failing, 2 * state.regret, state.regret)
+        return abandon(state, arm)._replace(sums=sums, counts=counts, regret=regret)
+
+    def abandon(state: D3RBState, arm: Any) -> D3RBState:
+        return state._replace(pending=xp.maximum(state.pending - (index == arm).astype(xp.float32), 0))
+
+    return Bandit(init=init, select=select, update=update, abandon=abandon, standing=standing, arms=arms)
