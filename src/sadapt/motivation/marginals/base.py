@@ -68,3 +68,12 @@ def require_pseudo_count(pseudo_count: float) -> None:
     """Refuses a number of extra observations that is negative or not a number."""
     if not 0 <= pseudo_count < math.inf:
         raise UserError(f"pseudo_count must be zero or more all-zero observations; got {pseudo_count}")
+
+
+def require_bits(spec: InputSpec) -> None:
+    """Refuses a Bernoulli marginal on observations that are not 0/1 maps."""
+    if not spec.binary:
+        raise UserError(
+            f"a Bernoulli marginal needs 0/1 observations; {spec.source!r} gives {np.dtype(spec.dtype)} values in "
+            f"[{np.min(spec.low):g}, {np.max(spec.high):g}]: use --marginal gaussian"
+        )

@@ -10,7 +10,7 @@ import numpy as np
 from sadapt.errors import UserError
 from sadapt.fields import BelowHalf, Checked, NotNegative
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.marginals.base import InputSpec, Marginal, axes, require_pseudo_count
+from sadapt.motivation.marginals.base import InputSpec, Marginal, axes, require_bits, require_pseudo_count
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,5 @@ def bernoulli(shape: tuple[int, ...], *, clip: float = 1e-4, pseudo_count: float
 
 def of_bits(spec: InputSpec, settings: BernoulliSettings = BernoulliSettings(), *, xp: Any = None) -> Marginal:
     """The Bernoulli marginal of a world whose entries are bits."""
-    if not spec.binary:
-        raise UserError(
-            f"a Bernoulli marginal needs 0/1 observations; {spec.source!r} gives {np.dtype(spec.dtype)} values in "
-            f"[{np.min(spec.low):g}, {np.max(spec.high):g}]: use --marginal gaussian"
-        )
+    require_bits(spec)
     return bernoulli(spec.shape, clip=settings.probability_clip, pseudo_count=settings.pseudo_count, xp=xp)
