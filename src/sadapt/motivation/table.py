@@ -7,11 +7,13 @@ from sadapt.motivation.bandits.ucb import UCBSettings, from_settings
 from sadapt.motivation.marginals.auto import AutoSettings, auto
 from sadapt.motivation.marginals.bernoulli import BernoulliSettings, of_bits
 from sadapt.motivation.marginals.gaussian import GaussianSettings, of_numbers
+from sadapt.motivation.marginals.kt import kt
 from sadapt.registry import register
 
 register("marginal", "auto", auto, AutoSettings)
 register("marginal", "bernoulli", of_bits, BernoulliSettings)
 register("marginal", "gaussian", of_numbers, GaussianSettings)
+register("marginal", "kt", kt)
 
 register("bandit", "ucb", from_settings, UCBSettings)
 register("bandit", "d3rb", d3rb, D3RBSettings)
