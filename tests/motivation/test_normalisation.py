@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sadapt.errors import UserError
+from sadapt.motivation.building import PaymentSettings, build_normaliser
 from sadapt.motivation.normalisation import RunningState, running
+from sadapt.motivation.objectives import OBJECTIVES
 
 ARMS, HORIZON = 2, 3
 
@@ -217,3 +219,12 @@ def test_numpy_equals_jax(baseline, size):
 def test_unknown_baseline_is_refused():
     with pytest.raises(UserError, match="'median'"):
         running(2, 10, baseline="median")
+
+
+def test_the_floor_of_the_deviation_is_a_setting():
+    """Rewards that never change are divided by the floor: (3 - 1) / 0.5."""
+    wanted = PaymentSettings(reward_std_floor=0.5)
+    normaliser = build_normaliser(OBJECTIVES["s-min"], HORIZON, wanted, xp=np)
+    arm, time, one = np.zeros(4, np.int32), np.zeros(4, np.int32), np.ones(4, np.float32)
+    state = normaliser.update(normaliser.init(), arm, time, one)
+    np.testing.assert_array_equal(normaliser.apply(state, arm, time, 3 * one), np.full(4, 4.0))

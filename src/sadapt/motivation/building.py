@@ -25,6 +25,8 @@ class PaymentSettings(Checked):
     """One running mean of the reward, or one per time step."""
     reward_clip: Positive = math.inf
     """Normalised rewards stay within this distance of 0."""
+    reward_std_floor: Positive = 1e-4
+    """Least standard deviation that rewards are divided by."""
     bootstrap: Literal["auto", "terminal", "through"] = "auto"
     """Whether values end at the horizon; auto ends them for intrinsic agents only."""
 
@@ -49,4 +51,11 @@ def build_normaliser(row: Objective, horizon: int, wanted: PaymentSettings, *, x
     """Running statistics of the rewards, where they are normalised."""
     if row.reward is None or not wanted.normalise:
         return unnormalised()
-    return running(len(ARMS), horizon, baseline=wanted.baseline, clip=wanted.reward_clip, xp=xp)
+    return running(
+        len(ARMS),
+        horizon,
+        baseline=wanted.baseline,
+        std_floor=wanted.reward_std_floor,
+        clip=wanted.reward_clip,
+        xp=xp,
+    )
