@@ -20,7 +20,8 @@ ROW = 1.35
 """Inches of height of a row of panels."""
 DASHES = (0, (4, 3))
 AGENTS = ("s-adapt", "s-max", "s-min", "extrinsic")
-"""Those that have a curve; Random is a line."""
+"""The paper's that have a curve; Random is a line."""
+FIVE = (*AGENTS, "random")
 MARGINALS = {"auto": ("Bernoulli", "#009E73", "-"), "gaussian": ("Gaussian", "#E69F00", (0, (5, 1.5)))}
 STYLE: Any = {
     "font.size": 7,
@@ -140,7 +141,7 @@ def _legend(figure: Any, panels: Any, columns: int) -> None:
     for axes in np.ravel(panels):
         handles, labels = axes.get_legend_handles_labels()
         named |= dict(zip(labels, handles, strict=True))
-    order = [OBJECTIVES[name].title for name in (*AGENTS, "random")]
+    order = [OBJECTIVES[name].title for name in FIVE]
     labels = sorted(named, key=lambda label: order.index(label) if label in order else len(order))
     figure.legend(
         [named[label] for label in labels],
@@ -183,7 +184,7 @@ def agents(worlds: Sequence[str], columns: Sequence[str] = ("return", "surprise"
 
 
 def _groups(look: Look, world: str) -> dict[str, Group]:
-    found = {name: look.results.get(world, name, learner=look.learner) for name in OBJECTIVES}
+    found = {name: look.results.get(world, name, learner=look.learner) for name in FIVE}
     return {name: group for name, group in found.items() if group is not None}
 
 
@@ -298,15 +299,15 @@ def _save(figure: Any, out: Path, name: str, learner: str, aggregate: bool) -> l
 
 def summary(results: Results, learner: str) -> Any:
     """Interquartile mean of final returns over worlds and seeds, Random's at 0 and each world's best agent's at 1."""
-    scores: dict[str, list[np.ndarray]] = {name: [] for name in OBJECTIVES}
+    scores: dict[str, list[np.ndarray]] = {name: [] for name in FIVE}
     worlds = 0
     for world in results.worlds(learner):
         finals = {
             name: group.final("return")
-            for name in OBJECTIVES
+            for name in FIVE
             if (group := results.get(world, name, learner=learner)) is not None
         }
-        if len(finals) < len(OBJECTIVES):
+        if len(finals) < len(FIVE):
             continue
         floor = float(np.mean(finals["random"]))
         best = max(float(np.mean(values)) for values in finals.values())
@@ -318,7 +319,7 @@ def summary(results: Results, learner: str) -> Any:
         return None
     figure, panels = _page(1, 1)
     axes = panels[0, 0]
-    names = [*AGENTS, "random"]
+    names = [*FIVE]
     for place, name in enumerate(reversed(names)):
         middle, low, high = bootstrap([np.concatenate(scores[name])], interquartile_mean)
         axes.plot([low, high], [place, place], color=COLOURS[name], linewidth=5, alpha=0.3, solid_capstyle="butt")
