@@ -40,8 +40,8 @@ def test_the_five_agents(name, title, arm, paid_by, intrinsic, sees_theta):
     )
 
 
-def test_there_are_five_and_no_others():
-    assert set(OBJECTIVES) == {"s-adapt", "s-min", "s-max", "extrinsic", "random"}
+def test_there_are_the_papers_five_and_no_others_but_one():
+    assert set(OBJECTIVES) == {"s-adapt", "s-min", "s-max", "extrinsic", "random", "s-task"}
     with pytest.raises(UserError, match="did you mean 's-adapt'"):
         objective("sadapt")
 
@@ -96,3 +96,12 @@ def test_feedback_is_the_distance_in_units_of_the_baseline(distance, h_random):
     assert above >= 0
     assert above == pytest.approx(float(distance) / float(h_random), rel=1e-3, abs=1e-3)
     assert above == pytest.approx(below, rel=1e-3, abs=1e-3)
+
+
+def test_s_task_is_paid_both():
+    """Surprise 2 in the arm's direction, plus the task's 5: 7 up, 3 down."""
+    row, arms = objective("s-task"), np.array([MAXIMISE, MINIMISE])
+    paid = payment(row, arms, np.full(2, 2.0), np.full(2, 5.0), xp=np)
+    np.testing.assert_array_equal(paid, [7.0, 3.0])
+    assert row.adaptive
+    assert row.intrinsic

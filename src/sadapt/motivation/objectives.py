@@ -1,4 +1,4 @@
-"""The five agents as five rows of a table: how reward is made, who picks alpha, what the policy sees."""
+"""Agents as rows of a table: how reward is made, who picks alpha, what the policy sees; the paper's and S-Task."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Objective(NamedTuple):
     arm: int | None
     """The arm that it always pulls; None leaves the choice to the bandit."""
     reward: str | None
-    """Paid by `surprise` or by the task (`extrinsic`); None does not learn."""
+    """Paid by `surprise`, by the task (`extrinsic`) or by `both`; None does not learn."""
     sees_theta: bool
     """Whether the policy sees theta, t/T and alpha beside the observation."""
     colour: str
@@ -29,7 +29,7 @@ class Objective(NamedTuple):
 
     @property
     def intrinsic(self) -> bool:
-        return self.reward == "surprise"
+        return self.reward in ("surprise", "both")
 
     @property
     def adaptive(self) -> bool:
@@ -41,6 +41,7 @@ OBJECTIVES: dict[str, Objective] = {
     "s-adapt": Objective("S-Adapt", arm=None, reward="surprise", sees_theta=True, colour="#009E73"),
     "s-min": Objective("S-Min", arm=MINIMISE, reward="surprise", sees_theta=True, colour="#0072B2"),
     "s-max": Objective("S-Max", arm=MAXIMISE, reward="surprise", sees_theta=True, colour="#D55E00"),
+    "s-task": Objective("S-Task", arm=None, reward="both", sees_theta=True, colour="#E69F00"),
     "extrinsic": Objective("Extrinsic", arm=MAXIMISE, reward="extrinsic", sees_theta=False, colour="#CC79A7"),
     "random": Objective("Random", arm=MAXIMISE, reward=None, sees_theta=False, colour="#7A7A7A"),
 }
@@ -57,10 +58,11 @@ def objective(name: str) -> Objective:
 
 
 def payment(row: Objective, arm: Any, surprise: Any, extrinsic: Any, xp: Any = None) -> Any:
-    """(-1)^alpha * surprise for the intrinsic agents, the task's reward for the others."""
-    if row.intrinsic:
-        return array_module(xp).where(arm == MINIMISE, -surprise, surprise)
-    return extrinsic
+    """(-1)^alpha * surprise for the intrinsic agents, the task's reward for the others, or their sum."""
+    if not row.intrinsic:
+        return extrinsic
+    signed = array_module(xp).where(arm == MINIMISE, -surprise, surprise)
+    return signed + extrinsic if row.reward == "both" else signed
 
 
 def feedback(entropy: Any, h_random: Any) -> Any:
