@@ -45,7 +45,7 @@ def test_the_random_agents_means_of_every_measure():
     """0, 1, 2, 3 at a reward of 1 a step; surprise as of theta = (0, floor), (0.5, 0.25), (1, 2/3)."""
     env = counter(horizon=3)
     found = random_measures(env, gaussian(env.input_shape), on_death="end", count=4)(jax.random.key(0))
-    assert list(found) == sorted(["return", "length", "deaths", "surprise", "entropy", "feedback"])
+    assert list(found) == sorted(["return", "length", "deaths", "surprise", "surprise_peak", "entropy", "feedback"])
     assert (found["return"], found["length"], found["deaths"]) == (3, 3, 0)
     assert found["entropy"] == pytest.approx(0.5 * math.log(2 * math.pi * math.e * 15 / 12), rel=1e-5)
     theta = ((1, 0.01), (1.5**2, 0.25), (2**2, 2 / 3))

@@ -24,6 +24,10 @@ NEVER, SURE = -math.log(1e-4), -math.log(1 - 1e-4)
 """Surprise of an entry at the clip: against what was always so, and as always."""
 
 
+NOTHING = {"return": 0.0, "surprise": 0.0, "surprise_peak": -np.inf, "deaths": 0, "moves": 0.0}
+"""What is measured of no step."""
+
+
 def h(p):
     """Entropy of one coin at the marginal's clip."""
     p = min(max(p, 1e-4), 1 - 1e-4)
@@ -81,7 +85,7 @@ def test_begin_sees_the_first_observation_and_nothing_else():
     np.testing.assert_array_equal(first.marginal.ones[:, 0], [1, 0, 0, 0])
     assert int(first.marginal.count) == 1
     assert (int(first.t), int(first.arm)) == (0, 1)
-    assert first.so_far == {"return": 0.0, "surprise": 0.0, "deaths": 0, "moves": 0.0}
+    assert first.so_far == NOTHING
     np.testing.assert_array_equal(first.obs, env.reset(jax.random.key(0))[1])
 
 
@@ -398,7 +402,7 @@ def test_settle_begins_anew_where_it_closed_and_only_there():
     np.testing.assert_array_equal(new.marginal.ones[:, 0], np.arange(9) == 6)
     assert int(new.marginal.count) == 1
     assert int(new.arm) in (0, 1)
-    assert new.so_far == {"return": 0.0, "surprise": 0.0, "deaths": 0, "moves": 0.0}
+    assert new.so_far == NOTHING
 
 
 def test_summary_tells_the_episode():

@@ -23,7 +23,7 @@ LARGEST_SURPRISE = Measure("surprise_max", lambda step: step.surprise, LARGEST, 
 
 def test_the_columns_of_every_world_come_before_its_counters():
     names = [each.name for each in measures.episode_measures(("wins", "hits"))]
-    assert names == ["return", "length", "deaths", "surprise", "entropy", "feedback", "hits", "wins"]
+    assert names == ["return", "length", "deaths", "surprise", "surprise_peak", "entropy", "feedback", "hits", "wins"]
     assert measures.counted("hits").chart == "charts/hits"
 
 
@@ -63,7 +63,7 @@ def test_steps_do_not_change_dtypes():
     )
     after = measures.stepped(table, begun, facts)
     assert {name: value.dtype for name, value in begun.items()} == {name: value.dtype for name, value in after.items()}
-    assert after == {"return": 1, "deaths": 1, "surprise": 2, "hits": 3}
+    assert after == {"return": 1, "deaths": 1, "surprise": 2, "surprise_peak": 2, "hits": 3}
 
 
 def test_a_row_more_in_the_table_is_a_measure_more_of_an_episode(monkeypatch):

@@ -12,7 +12,7 @@ from sadapt.training.program import build
 
 from .conftest import small
 
-BEFORE = ["step", "episodes", "return", "length", "deaths", "surprise", "entropy"]
+BEFORE = ["step", "episodes", "return", "length", "deaths", "surprise", "surprise_peak", "entropy"]
 AFTER = ["h_random", "alpha", "feedback", "mu_max", "mu_min", "n_max", "n_min", "loss", "q", "epsilon", "rows"]
 CLOCK = ["steps_per_second"]
 
@@ -33,6 +33,7 @@ def test_every_column_has_its_chart(finished):
         "charts/episodic_length",
         "charts/deaths",
         "surprise/mean",
+        "surprise/peak",
         "surprise/entropy",
         "surprise/h_random",
         "bandit/share_s_min",
@@ -63,5 +64,5 @@ def test_a_measure_is_one_row_of_the_table(tmp_path, monkeypatch):
     assert row["surprise"] < row["surprise_max"] < 20 * row["surprise"]
     assert b"surprise/max" in next(run.path.glob("events.*")).read_bytes()
     found = api.evaluate(run.path, episodes=3).measures
-    assert list(found) == ["return", "length", "deaths", "surprise", "entropy", "feedback", "surprise_max", "rows"]
+    assert list(found) == [*BEFORE[2:], "feedback", "surprise_max", "rows"]
     assert found["surprise"].mean < found["surprise_max"].mean < 20 * found["surprise"].mean

@@ -80,6 +80,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure("length", lambda end: end.length, AT_END, "charts/episodic_length"),
     Measure("deaths", lambda step: step.death.astype(np.int32), SUM, "charts/deaths"),
     Measure("surprise", lambda step: step.surprise, MEAN, "surprise/mean"),
+    Measure("surprise_peak", lambda step: step.surprise, LARGEST, "surprise/peak"),
     Measure("entropy", lambda end: end.entropy, AT_END, "surprise/entropy"),
     Measure("feedback", lambda end: end.feedback, AT_END, "bandit/feedback"),
 )
