@@ -81,10 +81,17 @@ def on_one_grid(spec: Spec) -> bool:
     return spec.theta_shape is None or spec.theta_shape[:-1] == spec.obs_shape[:-1]
 
 
+def require_rows_and_columns(network: str, spec: Spec) -> None:
+    """Refuses observations without height, width and channels."""
+    if len(spec.obs_shape) != 3:
+        raise UserError(
+            f"{network} needs observations of height x width x channels; got shape {spec.obs_shape}: use plain"
+        )
+
+
 def require_maps(network: str, spec: Spec) -> None:
-    """Refuses observations without height, width and channels, or theta on another grid than s."""
+    """The same, and theta on another grid than s."""
     shape, theta = spec.obs_shape, spec.theta_shape
-    if len(shape) != 3:
-        raise UserError(f"{network} needs observations of height x width x channels; got shape {shape}: use plain")
+    require_rows_and_columns(network, spec)
     if not on_one_grid(spec):
         raise UserError(f"{network} needs s and theta on one grid; got shapes {shape} and {theta}: use paper")
