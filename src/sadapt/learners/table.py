@@ -125,6 +125,7 @@ register("network", "auto", "sadapt.learners.networks.auto:auto", WindowSettings
 register("network", "paper", "sadapt.learners.networks.paper:paper")
 register("network", "window", "sadapt.learners.networks.window:window", WindowSettings)
 register("network", "plain", "sadapt.learners.networks.plain:plain", PlainSettings)
+register("network", "screen", "sadapt.learners.networks.screen:screen", PlainSettings)
 
 register("learner", "dqn", "sadapt.learners.dqn:dqn", DQNSettings, num_envs=1, network="paper")
 register("learner", "pqn", "sadapt.learners.pqn:pqn", PQNSettings)

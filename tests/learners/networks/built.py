@@ -14,6 +14,7 @@ import numpy as np
 from sadapt.learners.networks import Network, Spec, paper, plain, window
 from sadapt.learners.networks.paper import twins
 from sadapt.learners.networks.plain import plain_conv
+from sadapt.learners.networks.screen import screen
 from sadapt.learners.table import PlainSettings
 from sadapt.motivation.augmented import Augmented
 
@@ -28,6 +29,7 @@ NETWORKS = {
     "plain": (plain, (10, 4, 2), (10, 4, 1)),
     "plain of a vector": (functools.partial(plain, settings=PlainSettings(hidden=16)), (4,), (8,)),
     "plain_conv": (plain, (10, 10, 4), (10, 10, 4)),
+    "screen": (screen, (22, 22, 4), (7, 7, 2)),
     "plain_conv of a small map": (functools.partial(plain_conv, settings=PlainSettings()), (5, 7, 4), (5, 7, 8)),
 }
 
