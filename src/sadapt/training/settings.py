@@ -35,7 +35,7 @@ class Settings(Composite):
     world: Choice = part("env")
     """World to train in."""
     objective: Annotated[str, OneOf(OBJECTIVES)] = "s-adapt"
-    """Agent: s-adapt, s-min, s-max, extrinsic or random."""
+    """Who learns: paid by surprise as the bandit picks, in one direction, by the task, by both (s-task), or not."""
     seed: Whole = 1
     """Seed of everything random."""
     total_timesteps: Count = 1_000_000
