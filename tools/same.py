@@ -155,9 +155,13 @@ def read_table(path: Path, ignore: set[str]) -> tuple[list[str], list[dict[str, 
 
 
 def compare_table(mine: Path, theirs: Path, ignore: Sequence[str] = ()) -> Verdict:
-    """Two `metrics.csv`, column by column as text; columns in `ignore` may differ or be missing."""
+    """Two `metrics.csv`, column by column as text; columns in `ignore` may differ or be missing.
+
+    A column that is new here changes no result, and is told only; one that is gone is a difference.
+    """
     (columns, rows), (their_columns, their_rows) = (read_table(path, {CLOCK, *ignore}) for path in (mine, theirs))
-    found = differing_names(columns, their_columns)
+    new = [name for name in columns if name not in their_columns]
+    found = differing_names([name for name in columns if name not in new], their_columns)
     differing: dict[str, str] = {}
     for row, their_row in zip(rows, their_rows, strict=False):
         for name in (name for name in columns if name in their_columns):
@@ -169,7 +173,8 @@ def compare_table(mine: Path, theirs: Path, ignore: Sequence[str] = ()) -> Verdi
         found.insert(0, next(iter(differing.values())) + others)
     if len(rows) != len(their_rows):
         found.append(f"{len(rows)} rows {HERE}, {len(their_rows)} {THERE}")
-    return Verdict(not found, "; ".join(found) or f"equal ({len(rows)} rows)")
+    added = f", new here: {', '.join(new)}" if new else ""
+    return Verdict(not found, ("; ".join(found) or f"equal ({len(rows)} rows)") + added)
 
 
 def compare_tables(mine: Path, theirs: Path, ignore: Sequence[str] = ()) -> Verdict:
