@@ -124,7 +124,7 @@ def get(settings: Composite, name: str) -> Any:
     for each in groups(settings):
         if name in fields_of(type(each.settings)):
             return getattr(each.settings, name)
-    raise _unknown(settings, name)
+    raise unknown(settings, name)
 
 
 def changed(settings: Settings, name: str, value: Any) -> Settings:
@@ -145,7 +145,7 @@ def all_changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
             new = replace(held, **mine)
             whole[place] = new if part_kind is None else getattr(settings, place)._replace(settings=new)
     if left:
-        raise _unknown(settings, next(iter(left)))
+        raise unknown(settings, next(iter(left)))
     return replace(settings, **whole) if whole else settings  # type: ignore[type-var]
 
 
@@ -163,12 +163,20 @@ def switched(settings: Settings, kind: str, name: Any) -> Settings:
     return replace(settings, **{place: new})  # type: ignore[type-var]
 
 
-def _unknown(settings: Composite, name: str) -> UserError:
-    """Says what the setting belongs to, or which one was meant."""
-    for kind, place in places(type(settings)).items():
+def owners(settings: Composite, name: str) -> tuple[str, list[str]] | None:
+    """The kind of part that has such a setting, and the parts; None if no part has it."""
+    for kind in places(type(settings)):
         rows = [row for row in TABLES[kind].values() if row.settings is not None and name in fields_of(row.settings)]
         if rows:
-            mine, spoken = getattr(settings, place).name, "world" if kind == "env" else kind
-            belongs = ", ".join(row.name for row in rows)
-            return UserError(f"the {spoken} {mine!r} has no setting {name!r}, which is one of {belongs}: leave it out")
-    return UserError(f"unknown setting {name!r}: {nearest(name, names(settings))}")
+            return kind, [row.name for row in rows]
+    return None
+
+
+def unknown(settings: Composite, name: str) -> UserError:
+    """Says what the setting belongs to, or which one was meant."""
+    found = owners(settings, name)
+    if found is None:
+        return UserError(f"unknown setting {name!r}: {nearest(name, names(settings))}")
+    kind, parts = found
+    mine, spoken = get(settings, kind), "world" if kind == "env" else kind
+    return UserError(f"the {spoken} {mine!r} has no setting {name!r}, which is one of {', '.join(parts)}: leave it out")

@@ -125,7 +125,8 @@ def find(kind: str, name: str) -> Part:
         return table[family]
     known = [each for each in table if not each.endswith(":")]
     spoken = "world" if kind == "env" else kind
-    raise UserError(f"unknown {spoken} {name!r}: {nearest(name, known)} {HINT}")
+    hint = nearest(name, known)
+    raise UserError(f"unknown {spoken} {name!r}: {hint}{'' if hint.endswith('?') else '.'} {HINT}")
 
 
 def is_foreign(kind: str, choice: Choice, own: Own) -> bool:

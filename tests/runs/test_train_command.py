@@ -77,7 +77,11 @@ def test_help_is_grouped_and_begins_with_examples(capsys):
         (["tetris", "--minibatch-size", "63"], "minibatch size must divide"),
         (["tetris", "--num-seeds", "0"], "--num-seeds must be at least 1"),
         (["tetris", "--checkpoint-interval", "0"], "--checkpoint-interval"),
-        (["tetris", "--layout", "nowhere.txt"], "--layout"),
+        (
+            ["tetris", "--layout", "nowhere.txt"],
+            "the world 'tetris' has no setting 'layout'",
+        ),
+        (["tetris", "--buffer-size=3"], "the learner 'pqn' has no setting 'buffer_size', which is one of dqn"),
         (["maze-small", "--layout", "nowhere.txt"], "nowhere.txt"),
         (["tetris", "--config", "nowhere.json"], "nowhere.json"),
         (["tetris", "--track"], "sadapt[wandb]"),

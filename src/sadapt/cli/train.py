@@ -18,7 +18,7 @@ import tyro
 from tyro.conf import arg
 
 from sadapt.cli.common import EnvName, Flag, Imports, OptionalFile, OptionalFolder, Quiet, parsed
-from sadapt.composite import Composite, all_changed, groups, own_names, places
+from sadapt.composite import Composite, all_changed, groups, names, own_names, owners, places, unknown
 from sadapt.errors import UserError
 from sadapt.fields import field_of, fields_of
 from sadapt.registry import OWN, TABLES, import_modules, known
@@ -82,6 +82,7 @@ class TrainCommand:
     def parse(words: list[str]) -> TrainCommand:
         """Reads the flags over the defaults that preset, world and parts (or a former run) give them."""
         settings, name, imports = _defaults(words)
+        _require_its_own(settings, words)
         kind = _with_settings(settings)
         env = tyro.MISSING if settings.env == OWN else settings.env
         default = kind(env=env, preset=name, imports=imports)
@@ -130,6 +131,16 @@ def tell(folders: list[RunFolder], *, quiet: bool) -> None:
     if not quiet and folders:
         run = folders[0]
         print(f"look at it:  sadapt eval {run}\nfilm it:     sadapt watch {run}", file=sys.stderr)
+
+
+def _require_its_own(settings: Settings, words: list[str]) -> None:
+    """Refuses a flag that is a setting of another world or part, by whose it is."""
+    if settings.env == OWN:
+        return
+    for word in (word.partition("=")[0] for word in words if word.startswith("--")):
+        name = word.removeprefix("--").replace("-", "_")
+        if name not in names(settings) and owners(settings, name) is not None:
+            raise unknown(settings, name)
 
 
 def _with_settings(settings: Settings) -> Any:
