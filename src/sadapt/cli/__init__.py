@@ -58,6 +58,7 @@ COMMANDS = {
     "sweep": Row("sweep", "SweepCommand", "make all runs of a figure, or of a file of your own"),
     "figures": Row("study", "FiguresCommand", "draw the paper's figures from stored runs"),
     "claims": Row("study", "ClaimsCommand", "which of the paper's claims stored runs bear out"),
+    "adaptation": Row("study", "AdaptationCommand", "what adapting costs S-Adapt, world by world"),
     "bench": Row("bench", "BenchCommand", "how fast this machine is"),
 }
 
@@ -71,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     try:
         if words[:1] in ([], ["-h"], ["--help"]):
-            commands = "\n".join(f"  {name:9s} {row.about}" for name, row in COMMANDS.items())
+            commands = "\n".join(f"  {name:10s} {row.about}" for name, row in COMMANDS.items())
             print(ABOUT.format(commands=commands))
         elif words[0] == "--version":
             print(f"sadapt {__version__}")

@@ -11,6 +11,7 @@ import tyro
 from tyro.conf import arg
 
 from sadapt.cli.common import Flag, OptionalFile, OptionalFolder, progress, require_suffix
+from sadapt.errors import UserError
 
 RESULTS = Annotated[Path, tyro.conf.Positional, arg(metavar="RESULTS", help_behavior_hint="")]
 
@@ -101,6 +102,51 @@ class ClaimsCommand:
         out.print()
         for claim in claims:
             out.print(f"{claim.id:4s} {claim.answer:16s} {claim.says}")
+        return _mention(results)
+
+
+@dataclass(frozen=True)
+class AdaptationCommand:
+    """Measure what adapting costs: S-Adapt against the better of its two single objectives, world by world.
+
+    waste is the share of its episodes on the other arm; area and final are its distance from a random agent's entropy
+    over the run and at its end, relative to the better agent's; cost is how many times as many steps it takes to nine
+    tenths of the better agent's final distance.
+    """
+
+    results: RESULTS
+    """Folder of runs, as `sadapt sweep` makes it."""
+    learner: str = "pqn"
+    """Whose runs: pqn, dqn, ppo, or one of your own."""
+    json: Flag = False
+    """Print JSON instead of a table."""
+
+    def run(self) -> None:
+        from sadapt.output import Column, show, show_json
+        from sadapt.report.adaptation import measured
+        from sadapt.report.stored import load
+
+        results = load(self.results)
+        found = measured(results, learner=self.learner)
+        if not found:
+            raise UserError(
+                f"{self.results} has no world with runs of s-adapt, s-min and s-max by {self.learner}: "
+                "`sadapt sweep F2` makes some"
+            )
+        names = ("waste", "area", "final", "cost")
+        if self.json:
+            records = [{**each._asdict(), **{name: getattr(each, name)._asdict() for name in names}} for each in found]
+            return show_json(records)
+        spoken = lambda each: f"{each.value:.2f} [{each.low:.2f}, {each.high:.2f}]"  # noqa: E731
+        show(
+            [each._asdict() for each in found],
+            [
+                Column("world", "world"),
+                Column("better", "better arm"),
+                *(Column(name, f"{name}, 95 %", spoken, right=True) for name in names),
+                Column("seeds", "seeds", right=True),
+            ],
+        )
         return _mention(results)
 
 
