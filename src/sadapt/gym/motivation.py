@@ -152,16 +152,20 @@ class Motivation:
         if idle is not None:
             for values in (surprise, entropy, intrinsic):
                 values[idle] = 0
-        reward = self._payment(surprise, extrinsic, idle)
+        reward = self._payment(intrinsic, surprise, extrinsic, idle)
         self._extrinsic += extrinsic
         self._surprise += surprise
         self.clock += 1
         return Paid(reward, intrinsic, surprise, entropy)
 
-    def _payment(self, surprise: np.ndarray, extrinsic: np.ndarray, idle: np.ndarray | None) -> np.ndarray:
+    def _payment(
+        self, intrinsic: np.ndarray, surprise: np.ndarray, extrinsic: np.ndarray, idle: np.ndarray | None
+    ) -> np.ndarray:
         """intrinsic_scale * z + extrinsic_scale * task, where z is the normalised reward of the objective."""
         wanted = self.settings
-        paid = objectives.payment(self._row, self.arm, surprise, extrinsic.astype(np.float32), xp=np)
+        paid = intrinsic
+        if self._row.reward != SIGNED.reward:
+            paid = objectives.payment(self._row, self.arm, surprise, extrinsic.astype(np.float32), xp=np)
         if self.training:
             told = (self.arm, self.clock, paid)
             if idle is not None:
