@@ -70,8 +70,9 @@ def table(report: Report) -> str:
         f"| {row.name} | {row.entropy:.2f} ± {row.entropy_std:.2f} | {row.task_return:.2f} |"
         for row in sorted(report.rows, key=lambda row: row.entropy)
     ]
-    verdict = {"s-max": "S-Max", "s-min": "S-Min", "neither": "Neither arm"}[report.favours]
-    feedback = f"{report.feedback_low:.3g} down, {report.feedback_high:.3g} up"
+    room = report.rooms["entropy"]
+    verdict = {"s-max": "S-Max", "s-min": "S-Min", "neither": "Neither arm"}[room.favours]
+    feedback = f"{room.feedback_low:.3g} down, {room.feedback_high:.3g} up"
     return (
         f"`sadapt probe {report.env}`, {report.episodes} episodes a policy, seed 0:\n\n"
         + "\n".join(lines)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 
 import jax
-import jax.numpy as jnp
 
 from sadapt.envs import make
 from sadapt.motivation.bandits import ucb
-from sadapt.motivation.baseline import random_entropy
+from sadapt.motivation.baseline import random_agent
+from sadapt.motivation.feedback import of_entropy
 from sadapt.motivation.marginals import bernoulli
-from sadapt.motivation.objectives import ARMS, OBJECTIVES, feedback, payment
+from sadapt.motivation.objectives import ARMS, OBJECTIVES, payment
 
 
 def main() -> None:
@@ -26,9 +26,9 @@ def main() -> None:
     given = arguments.parse_args()
 
     env = make("maze-small")
-    marginal, bandit = bernoulli(env.input_shape), ucb(len(ARMS))
+    marginal, feedback, bandit = bernoulli(env.input_shape), of_entropy(), ucb(len(ARMS))
     key_baseline, key_run = jax.random.split(jax.random.key(given.seed))
-    h_random = random_entropy(env, marginal, on_death="end", count=50)(key_baseline)
+    random = random_agent(env, marginal, on_death="end", count=50)(key_baseline)
 
     @jax.jit
     def episode(key, arm):
@@ -56,11 +56,11 @@ def main() -> None:
         key_run, key_arm, key_episode = jax.random.split(key_run, 3)
         pulls, arm = bandit.select(jax.random.uniform(key_arm, (len(ARMS),)), pulls)
         paid, entropy = episode(key_episode, arm)
-        pulls = bandit.update(pulls, arm, feedback(entropy, jnp.float32(h_random)))
+        pulls = bandit.update(pulls, arm, feedback.hear({"entropy": entropy}, random, arm))
         if number % 20 == 0:
             print(
                 f"episode {number:4d}  {ARMS[int(arm)]}  return {float(paid.sum()):8.1f}  entropy {float(entropy):.2f} "
-                f"(random {h_random:.2f})"
+                f"(random {random.mean['entropy']:.2f})"
             )
     print(f"mean feedback {pulls.means.tolist()} after {pulls.counts.tolist()} pulls")
 

@@ -17,7 +17,7 @@ from sadapt import __version__, cli, output
 from sadapt.cli import COMMANDS, main, worlds
 from sadapt.envs import table
 from sadapt.errors import UserError
-from sadapt.motivation.probe import PolicyRow, Report
+from sadapt.motivation.probe import PolicyRow, Report, Room
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -179,11 +179,13 @@ def test_probe_as_json(capsys):
     report = json.loads(shown.out)
     assert report["env"] == "maze-small"
     assert report["episodes"] == 4
-    assert report["h_low"] <= report["h_random"] <= report["h_high"]
-    for end in ("low", "high"):
-        expected = abs(report[f"h_{end}"] - report["h_random"]) / report["h_random"]
-        assert report[f"feedback_{end}"] == pytest.approx(expected, rel=1e-5)
-    assert report["favours"] in {"s-max", "s-min", "neither"}
+    assert set(report["rooms"]) == {"entropy", "surprise"}
+    for room in report["rooms"].values():
+        assert room["low"] <= room["random"] <= room["high"]
+        for end in ("low", "high"):
+            expected = abs(room[end] - room["random"]) / max(room["random"], room["random_std"])
+            assert room[f"feedback_{end}"] == pytest.approx(expected, rel=1e-5)
+        assert room["favours"] in {"s-max", "s-min", "neither"}
     assert "random" in {row["name"] for row in report["rows"]}
     assert all(len(row["curve"]) == 101 for row in report["rows"])
     assert "random" in shown.err
@@ -196,21 +198,25 @@ def test_probe_with_a_layout_a_plot_and_no_progress(capsys, tmp_path):
     assert main(words) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    assert "S-M" in shown.out.splitlines()[-1]
+    for of, line in zip(("entropy", "surprise"), shown.out.splitlines()[-2:], strict=True):
+        assert re.match(rf"  by {of} .* down, .* up\. S-M", line)
     with Image.open(plot) as figure:
         assert figure.width > 600
 
 
+def room_with(low: float, high: float) -> Room:
+    """A random agent's 10, and extremes that lie that far below and above."""
+    favours = "neither" if low == high else "s-max" if high > low else "s-min"
+    return Room(10.0, 0.5, 10.0 - low, 10.0 + high, "still", "walker", low / 10, high / 10, favours)
+
+
 def report_with(low: float, high: float) -> Report:
-    """A report whose random agent has an entropy of 10 and whose extremes lie that far below and above."""
+    """A report of such rooms."""
     rows = tuple(
-        PolicyRow(name, entropy, 0.5, 1.0, 0.0, 10.0, np.full(11, entropy))
+        PolicyRow(name, entropy, 0.5, entropy, 1.0, 0.0, 10.0, np.full(11, entropy))
         for name, entropy in {"random": 10.0, "still": 10.0 - low, "walker": 10.0 + high}.items()
     )
-    favours = "neither" if low == high else "s-max" if high > low else "s-min"
-    return Report(
-        "toy", 3, 10, 10.0, 0.5, 10.0 - low, 10.0 + high, "still", "walker", low / 10, high / 10, favours, rows
-    )
+    return Report("toy", 3, 10, dict.fromkeys(("entropy", "surprise"), room_with(low, high)), rows)
 
 
 def test_every_option_of_probe_reaches_the_computation(capsys, monkeypatch):
@@ -255,7 +261,8 @@ def test_every_option_of_probe_reaches_the_computation(capsys, monkeypatch):
     ],
 )
 def test_the_verdict_is_one_sentence(low, high, verdict):
-    assert worlds._verdict(report_with(low, high)) == verdict
+    assert worlds._verdict("entropy", room_with(low, high)) == verdict
+    assert worlds._verdict("surprise", room_with(low, high)) == verdict.replace("entropy", "surprise")
 
 
 def test_the_report_ranks_policies_by_entropy(capsys):
@@ -263,9 +270,9 @@ def test_the_report_ranks_policies_by_entropy(capsys):
     lines = capsys.readouterr().out.splitlines()
     policies = [line.split() for line in lines if line.startswith(("still", "random", "walker"))]
     assert policies == [
-        ["still", "2.00", "±", "0.50", "-80%", "1.00", "0.0", "10"],
-        ["random", "10.00", "±", "0.50", "+0%", "1.00", "0.0", "10"],
-        ["walker", "12.00", "±", "0.50", "+20%", "1.00", "0.0", "10"],
+        ["still", "2.00", "±", "0.50", "-80%", "2.00", "1.00", "0.0", "10"],
+        ["random", "10.00", "±", "0.50", "+0%", "10.00", "1.00", "0.0", "10"],
+        ["walker", "12.00", "±", "0.50", "+20%", "12.00", "1.00", "0.0", "10"],
     ]
 
 

@@ -1,4 +1,4 @@
-"""`examples/own_parts`: five parts of somebody's own, from the command line and from Python, through everything."""
+"""`examples/own_parts`: six parts of somebody's own, from the command line and from Python, through everything."""
 
 from __future__ import annotations
 
@@ -18,12 +18,18 @@ from sadapt import api
 from sadapt.cli import main
 from sadapt.errors import UserError
 from sadapt.registry import IMPORTED, TABLES
-from sadapt.runs import checkpoint
+from sadapt.runs import checkpoint, metrics_file
 from sadapt.runs.recorder import Options
 from tests.trees import same
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-PARTS = {"marginal": "smoothed", "bandit": "wandering", "network": "linear", "learner": "online"}
+PARTS = {
+    "marginal": "smoothed",
+    "feedback": "further",
+    "bandit": "wandering",
+    "network": "linear",
+    "learner": "online",
+}
 FLAGS = [word for kind, name in PARTS.items() for word in (f"--{kind}", name)]
 SIZES = ["--lamps", "4", "--random-episodes", "8", "--horizon", "20", "--num-envs", "8"]
 QUIET = Options(tensorboard=False, clock=False)
@@ -117,10 +123,12 @@ def test_names_objects_and_functions_give_the_same_run(own, tmp_path):
         "names": ("lamps", {**PARTS, "lamps": 4, "horizon": 20}),
         "functions": (world, {
             "marginal": own_parts.marginal.smoothed, "bandit": own_parts.bandit.wandering,
+            "feedback": own_parts.feedback.further,
             "network": own_parts.network.linear, "learner": own_parts.learner.online,
         }),
         "objects": (world, {
             "marginal": own_parts.marginal.smoothed(spec), "bandit": own_parts.bandit.wandering(2),
+            "feedback": own_parts.feedback.further(),
             "network": own_parts.network.linear, "learner": own_parts.learner.online,
         }),
     }  # fmt: skip
@@ -129,6 +137,8 @@ def test_names_objects_and_functions_give_the_same_run(own, tmp_path):
         runs[way] = api.train(env, **parts, **sizes, out=tmp_path / way, options=QUIET)
     texts = [run.metrics.read_text() for run in runs.values()]
     assert texts[0] == texts[1] == texts[2]
+    for row in metrics_file.read(runs["names"].metrics):
+        assert row["feedback"] >= max(row["feedback_entropy"], row["feedback_surprise"])
 
     _, functions = given["functions"]
     with pytest.raises(UserError, match="hand it over again"):
@@ -161,6 +171,7 @@ import jax.numpy as jnp
 from sadapt.envs import Env, Step
 from sadapt.learners.networks import Network
 from sadapt.motivation.bandits import ucb
+from sadapt.motivation.feedback import Feedback
 from sadapt.motivation.marginals import bernoulli
 from sadapt.registry import register
 import own_parts
@@ -180,6 +191,27 @@ def raising(spec, xp=None):
 
 def nothing(spec, xp=None):
     return None
+
+def many(xp=None):
+    return Feedback(lambda measures, random, arm: jnp.stack([measures["entropy"], measures["surprise"]]), "entropy")
+
+def undefined(xp=None):
+    return Feedback(lambda measures, random, arm: jnp.log(-measures["entropy"]), "entropy")
+
+def undefined_down(xp=None):
+    return Feedback(lambda measures, random, arm: measures["entropy"] / (1 - arm), "entropy")
+
+def unknown(xp=None):
+    return Feedback(lambda measures, random, arm: measures["enthalpy"], "enthalpy")
+
+def branching(xp=None):
+    return Feedback(lambda measures, random, arm: jnp.float32(1) if arm else jnp.float32(2), "entropy")
+
+def nameless(xp=None):
+    return Feedback(lambda measures, random, arm: measures["entropy"], None)
+
+def distant():
+    return lambda measures, random, arm: 1.0
 
 def high(arms, xp=None):
     return ucb(arms)._replace(select=lambda draws, state: (state, jnp.int32(7)))
@@ -209,7 +241,9 @@ def lying(name):
     return own_parts.world.lamps("lying").__class__(**{**vars(good), "obs_shape": (1, 7, 1), "name": name})
 
 for kind, made in (("marginal", shape), ("marginal", types), ("marginal", nan), ("marginal", raising),
-                   ("marginal", nothing), ("bandit", high), ("bandit", forgetful), ("network", wide),
+                   ("marginal", nothing), ("feedback", many), ("feedback", undefined), ("feedback", undefined_down),
+                   ("feedback", unknown), ("feedback", branching), ("feedback", nameless), ("feedback", distant),
+                   ("bandit", high), ("bandit", forgetful), ("network", wide),
                    ("network", blind), ("learner", drifting), ("learner", floating), ("env", lying)):
     register(kind, made.__name__, made)
 """
@@ -223,6 +257,13 @@ for kind, made in (("marginal", shape), ("marginal", types), ("marginal", nan), 
         (["lamps", "--marginal", "nan"], "entropy gave nan; it must be one finite number"),
         (["lamps", "--marginal", "raising"], "raised ZeroDivisionError"),
         (["lamps", "--marginal", "nothing"], "its factory made None, not a Marginal"),
+        (["lamps", "--feedback", "many"], "hear gave float32[2] for an episode; it must be one finite number"),
+        (["lamps", "--feedback", "undefined"], "hear gave nan for an episode; it must be one finite number"),
+        (["lamps", "--feedback", "undefined_down"], "hear gave inf for an episode; it must be one finite number"),
+        (["lamps", "--feedback", "unknown"], "raised KeyError ('enthalpy')"),
+        (["lamps", "--feedback", "branching"], "eval_shape raised TracerBoolConversionError"),
+        (["lamps", "--feedback", "nameless"], "of is None; it must be the name of a measure"),
+        (["lamps", "--feedback", "distant"], "not a Feedback"),
         (["lamps", "--bandit", "high"], "an int32 from 0 to 1"),
         (["lamps", "--bandit", "forgetful"], "update changes the types of its state"),
         (["lamps", "--network", "wide"], "it must give float32[batch, 7]"),
@@ -232,6 +273,7 @@ for kind, made in (("marginal", shape), ("marginal", types), ("marginal", nan), 
         (["lying"], "reset gives an observation uint8[1, 6, 1], but the Env says uint8[1, 7, 1]"),
         (["lamps", "--marginal", "smooth"], "did you mean 'smoothed'?"),
         (["lamps", "--bandit", "wanderer"], "did you mean 'wandering'?"),
+        (["lamps", "--feedback", "farther"], "did you mean 'further'?"),
         (["lamp"], "did you mean 'lamps'?"),
         (["lamps", "--import", "no_such_module"], "No module named 'no_such_module'"),
         (["lamps", "--import", "twice"], "is registered already"),

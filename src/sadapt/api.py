@@ -73,6 +73,7 @@ def train(
     *,
     preset: str = "fast",
     marginal: Any = None,
+    feedback: Any = None,
     bandit: Any = None,
     network: Any = None,
     learner: Any = None,
@@ -84,11 +85,11 @@ def train(
 ) -> RunFolder:
     """Trains one run into a folder, as `sadapt train` does; `changes` are settings by name, as in `settings`.
 
-    The world and the parts are names, objects (`Env`, `Marginal`, `Bandit`, `Network`, `Learner`) or functions that
-    make a part. `display` is called with the run's progress after every chunk of steps. Ctrl-C saves the run and
-    raises `sadapt.errors.Stop`.
+    The world and the parts are names, objects (`Env`, `Marginal`, `Feedback`, `Bandit`, `Network`, `Learner`) or
+    functions that make a part. `display` is called with the run's progress after every chunk of steps. Ctrl-C saves
+    the run and raises `sadapt.errors.Stop`.
     """
-    named, own = _own(marginal=marginal, bandit=bandit, network=network, learner=learner)
+    named, own = _own(marginal=marginal, feedback=feedback, bandit=bandit, network=network, learner=learner)
     if isinstance(env, Settings):
         wanted = all_changed(env, {**named, **changes})
     else:

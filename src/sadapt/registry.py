@@ -6,6 +6,7 @@ A factory is called with what its kind is told about the run, and with `settings
 
     env       factory(name)                      -> Env or HostEnv
     marginal  factory(spec, xp=...)              -> Marginal
+    feedback  factory(xp=...)                    -> Feedback
     bandit    factory(arms, xp=...)              -> Bandit
     network   factory(spec)                      -> Network
     learner   factory(task)                      -> Learner
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 from sadapt.errors import UserError, nearest
 
 OURS = __name__.partition(".")[0]
-KINDS = ("env", "marginal", "bandit", "network", "learner")
+KINDS = ("env", "marginal", "feedback", "bandit", "network", "learner")
 HINT = "A part of your own needs --import MODULE, which registers it"
 
 

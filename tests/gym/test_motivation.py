@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 
 import hypothesis.strategies as st
 import jax.numpy as jnp
@@ -13,15 +14,19 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given
 
 from sadapt.errors import UserError
-from sadapt.gym import SurpriseVectorWrapper, SurpriseWrapper, estimate_random_entropy
-from sadapt.gym.motivation import settings_from
+from sadapt.gym import SurpriseVectorWrapper, SurpriseWrapper, estimate_random, estimate_random_entropy
+from sadapt.gym.settings import settings_from
 from sadapt.gym.shortcuts import normaliser_of
 from sadapt.motivation.bandits import Bandit, Standing, ucb
 from sadapt.motivation.building import PaymentSettings
+from sadapt.motivation.feedback import Feedback
 from sadapt.motivation.marginals import Marginal, bernoulli
 from sadapt.motivation.normalisation import running
 from sadapt.motivation.objectives import objective
 from tests.gym.examples import entropy_of, lamps, live, wrapped
+
+RANDOM = {"mean": {"entropy": 4.0, "surprise": 2.0}, "std": {"entropy": 0.5, "surprise": 8.0}}
+"""What `estimate_random` could have given."""
 
 
 @pytest.mark.parametrize("baseline", ["global", "time"])
@@ -51,6 +56,16 @@ def test_the_baseline_is_loaded_too():
     assert env.h_random == 2.5
     env.load_state_dict(wrapped("s-min", h_random=None).state_dict())
     assert env.h_random == 2.5
+    env.load_state_dict(wrapped(random=RANDOM, h_random=None).state_dict())
+    assert env.state_dict()["random"] == RANDOM
+
+
+def test_a_baseline_that_the_feedback_cannot_use_is_not_loaded():
+    env = wrapped(feedback="surprise", random=RANDOM, h_random=None)
+    before = env.state_dict()
+    with pytest.raises(UserError, match="random agent's surprise in 'the state' is nan"):
+        env.load_state_dict(wrapped(h_random=2.5).state_dict())
+    assert env.state_dict() == before
 
 
 def test_evaluation_changes_nothing():
@@ -61,8 +76,8 @@ def test_evaluation_changes_nothing():
     told = live(env, 10)
     env.training = True
     after = env.state_dict()
-    assert {name: after[name] for name in ("bandit", "normaliser", "h_random")} == {
-        name: before[name] for name in ("bandit", "normaliser", "h_random")
+    assert {name: after[name] for name in ("bandit", "normaliser", "random")} == {
+        name: before[name] for name in ("bandit", "normaliser", "random")
     }
     assert {tuple(episode["arm_counts"]) for episode in told} == {tuple(before["bandit"]["counts"])}
 
@@ -86,13 +101,15 @@ def test_an_episode_given_up_is_not_waited_for():
     assert {env.reset(seed=seed)[1]["arm"] for seed in range(20)} == {0, 1}
 
 
-def test_the_random_entropy_is_the_mean_over_episodes():
-    found = estimate_random_entropy(lamps(), episodes=40, seed=3)
+def test_the_random_agent_is_mean_and_deviation_over_episodes():
+    measured = estimate_random(lamps(), episodes=40, seed=3)
+    assert measured == json.loads(json.dumps(estimate_random(lamps(), episodes=40, seed=3)))
+    found = measured["mean"]["entropy"]
     assert found == estimate_random_entropy(lamps(), episodes=40, seed=3)
     assert found != estimate_random_entropy(lamps(), episodes=40, seed=4)
     env = lamps()
     env.action_space.seed(3)
-    entropies = []
+    entropies, surprises = [], []
     for episode in range(40):
         seen, over = [env.reset(seed=3 if episode == 0 else None)[0]], False
         while not over:
@@ -100,7 +117,41 @@ def test_the_random_entropy_is_the_mean_over_episodes():
             seen.append(obs)
             over = terminated or truncated
         entropies.append(entropy_of(np.mean(seen, axis=0)))
+        surprises.append(np.mean([surprise_of(seen[:n], seen[n]) for n in range(1, len(seen))]))
     assert found == pytest.approx(np.mean(entropies), rel=1e-4)
+    assert measured["std"]["entropy"] == pytest.approx(np.std(entropies), rel=1e-3)
+    assert measured["mean"]["surprise"] == pytest.approx(np.mean(surprises), rel=1e-4)
+    assert measured["std"]["surprise"] == pytest.approx(np.std(surprises), rel=1e-3)
+
+
+def surprise_of(before, obs) -> float:
+    """-log p of an observation after those before it, in float64."""
+    p = np.clip(np.mean(before, axis=0, dtype=np.float64), 1e-4, 1 - 1e-4)
+    return -float(np.log(np.where(obs, p, 1 - p)).sum())
+
+
+@pytest.mark.parametrize(
+    ("options", "of", "unit"),
+    [({"feedback": "entropy"}, "entropy", 4), ({"feedback": "surprise"}, "surprise", 8)],
+    ids=["entropy", "surprise"],
+)
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_feedback_is_the_one_that_was_chosen(options, of, unit, signed):
+    """The unit is the mean, or the deviation where that is more."""
+    env = wrapped(seed=0, random=RANDOM, h_random=None, signed=signed, **options)
+    for told in live(env, 6):
+        moved = (told[of] - RANDOM["mean"][of]) / unit
+        expected = (-1) ** told["arm"] * moved if signed else abs(moved)
+        assert told["feedback"] == pytest.approx(expected, rel=1e-4)
+        assert told["h_random"] == 4
+
+
+def test_what_the_random_agent_must_be_depends_on_the_feedback():
+    """Nobody divides by the entropy where surprise is compared."""
+    still = {"mean": {"entropy": 0.0, "surprise": 2.0}, "std": {"entropy": 0.0, "surprise": 0.0}}
+    assert live(wrapped(feedback="surprise", random=still, h_random=None), 1)
+    with pytest.raises(UserError, match=r"entropy in .* is 0 in every episode"):
+        wrapped(random=still, h_random=None)
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
@@ -249,6 +300,55 @@ def test_ones_own_bandit_is_asked_told_and_saved():
     np.testing.assert_array_equal(env._motivation.bandit, [6, 5])
 
 
+def longest(xp):
+    """A feedback of somebody's own, written for one episode: its length, in units of the random agent's entropy."""
+    return Feedback(lambda measures, random, arm: float(measures["length"]) / random.mean["entropy"], "length")
+
+
+def test_ones_own_feedback_is_heard():
+    for feedback in (longest, longest(np)):
+        env = wrapped(feedback=feedback, random=RANDOM, h_random=None)
+        assert [episode["feedback"] for episode in live(env, 3)] == [episode["length"] / 4 for episode in live(env, 3)]
+    envs = SurpriseVectorWrapper(SyncVectorEnv([lamps] * 3), "s-adapt", feedback=longest, random=RANDOM)
+    envs.reset(seed=0)
+    over = np.zeros(3, bool)
+    while not over.any():
+        *_, terminations, truncations, infos = envs.step(np.zeros(3, int))
+        over = terminations | truncations
+    ended = infos["surprise_episode"]
+    np.testing.assert_allclose(ended["feedback"][over], ended["length"][over] / 4)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_feedback_that_is_no_number_is_told_with_its_episode(value):
+    """The third episode; an agent that does not listen goes on."""
+    heard = []
+
+    def hear(measures, random, arm):
+        heard.append(arm)
+        return value if len(heard) >= 3 else 0.5
+
+    env = wrapped(feedback=Feedback(hear, "entropy"))
+    live(env, 2)
+    with pytest.raises(UserError, match=f"of episode 3 in world 0 is {value}; .* The episode had return .* length 20"):
+        live(env, 1)
+    deaf = wrapped("s-min", feedback=Feedback(lambda measures, random, arm: math.nan, "entropy"))
+    assert [math.isnan(episode["feedback"]) for episode in live(deaf, 3)] == [True] * 3
+
+
+def test_feedback_that_is_no_number_is_told_with_its_world():
+    """Episodes of one step in world 0, of two in world 1, whose first feedback is no number."""
+    hear = lambda measures, random, arm: math.nan if measures["length"] == 2 else 0.5  # noqa: E731
+    worlds = [partial(lamps, limit=limit) for limit in (1, 2)]
+    envs = SurpriseVectorWrapper(
+        SyncVectorEnv(worlds), "s-adapt", h_random=1.0, horizon=2, feedback=Feedback(hear, "entropy")
+    )
+    envs.reset(seed=0)
+    envs.step(np.zeros(2, int))
+    with pytest.raises(UserError, match=r"of episode 1 in world 1 is nan"):
+        envs.step(np.zeros(2, int))
+
+
 def test_parts_may_be_objects():
     env = wrapped(marginal=bernoulli((2, 3, 1), xp=np), bandit=by_turns(2))
     assert [episode["arm"] for episode in live(env, 4)] == [0, 1, 0, 1]
@@ -334,8 +434,20 @@ def test_worlds_without_seeds_leave_the_draws_alone():
     [
         ({"objective": "s-mim"}, "did you mean 's-min'"),
         ({"objective": "random"}, "a policy, not a reward"),
-        ({"objective": "s-adapt", "h_random": None}, "estimate_random_entropy"),
-        ({"h_random": 0.0}, "H_rand"),
+        (
+            {"objective": "s-adapt", "h_random": None},
+            r"compares entropy .* pass random=sadapt.gym.estimate_random\(env",
+        ),
+        (
+            {"objective": "s-adapt", "feedback": "surprise"},
+            "compares surprise with a random agent's, which is not given",
+        ),
+        ({"random": {"mean": {"entropy": 1.0}}}, "random holds no random agent .it lacks 'surprise'"),
+        ({"random": 3.0}, "random holds no random agent"),
+        ({"feedback": "surprize"}, "did you mean 'surprise'"),
+        ({"feedback": 3}, "feedback is 3; it must be a name, a Feedback or a function"),
+        ({"signed": "yes"}, "--signed must be true or false"),
+        ({"h_random": 0.0}, "entropy in .* is 0 in every episode"),
         ({"h_random": math.nan}, "--h-random must be a number; got nan"),
         ({"objective": "extrinsic", "extrinsic_scale": 2.0}, "to mix it"),
         ({"marginal": "gausian"}, "did you mean 'gaussian'"),

@@ -28,6 +28,7 @@ from sadapt.gym import RestartAfterDeath, SurpriseVectorWrapper, SurpriseWrapper
 from sadapt.gym.views import MODES
 from sadapt.learners.idle import idle
 from sadapt.motivation.bandits import fixed
+from sadapt.motivation.feedback import known_by_entropy
 from sadapt.motivation.normalisation import running
 from sadapt.training import compiled
 from sadapt.training.parts import parts
@@ -78,7 +79,7 @@ def recorded(name: str, *, worlds: int, steps: int, horizon: int, baseline: str)
         }
 
     key = jax.random.key(7)
-    start = jax.jit(lambda key: compiled.start(prog, key, jnp.float32(10.0)))(key)
+    start = jax.jit(lambda key: compiled.start(prog, key, known_by_entropy(10.0)))(key)
     key_arms = jax.random.split(jax.random.split(key)[1], 4)[1]
     first_draws = np.asarray(jax.random.uniform(key_arms, (worlds, 2)))
     _, tape = jax.jit(lambda state: jax.lax.scan(one, state, None, length=steps))(start)

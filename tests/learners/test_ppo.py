@@ -12,6 +12,7 @@ from sadapt.envs.registry import make
 from sadapt.learners.networks import Network
 from sadapt.learners.ppo import Batch, clipped_loss, gae, heads, loss, normalised
 from sadapt.learners.table import PPOSettings
+from sadapt.motivation.feedback import nobody
 from sadapt.training import compiled
 from sadapt.training.parts import parts
 from sadapt.training.program import compose
@@ -116,7 +117,7 @@ def trained(prog):
     """`trained(seed)`: the state after the first rollout and its update."""
 
     def run(key):
-        state = compiled.start(prog, key, jnp.float32(20))
+        state = compiled.start(prog, key, nobody())
         step = jax.lax.scan(lambda s, _: (compiled.one_step(prog, s), None), state, None, length=4)
         return prog.update(step[0])
 

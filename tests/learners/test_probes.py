@@ -14,6 +14,7 @@ import pytest
 from sadapt.composite import all_changed
 from sadapt.envs.base import Env, Step
 from sadapt.motivation.augmented import Augmented
+from sadapt.motivation.feedback import nobody
 from sadapt.training import compiled
 from sadapt.training.parts import parts
 from sadapt.training.program import compose
@@ -84,7 +85,7 @@ def outputs(env, learner, inputs, objective="extrinsic"):
     changes = {"objective": objective, **COMMON, **LEARNERS[learner]}
     prog = compose(env, parts(env, all_changed(Settings(world="own:probe"), changes)))
     keys = jnp.stack([jax.random.key(seed) for seed in SEEDS])
-    state = jax.jit(jax.vmap(lambda key: compiled.start(prog, key, jnp.float32(1.0))))(keys)
+    state = jax.jit(jax.vmap(lambda key: compiled.start(prog, key, nobody())))(keys)
     *_, state = compiled.run(prog, state, over=jax.vmap)
     batch = [
         Augmented(

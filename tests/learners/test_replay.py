@@ -15,6 +15,7 @@ from sadapt.errors import UserError
 from sadapt.learners.replay import FINAL, replay
 from sadapt.motivation.bandits import ucb
 from sadapt.motivation.episode import Answer, Fresh, episodes
+from sadapt.motivation.feedback import nobody
 from sadapt.motivation.marginals import bernoulli, gaussian
 from tests.learners.worlds import noise_world
 
@@ -32,7 +33,7 @@ def live(env, marginal, memory, *, num_envs, steps, on_death, seed):
         answers = answers._replace(reward=jnp.full(num_envs, number, jnp.float32))
         answer = Answer(worlds, answers, fresh(keys[2]))
         after, transition = jax.vmap(rules.absorb)(jax.random.split(keys[3], num_envs), now, answer)
-        bandit, begun, _ = rules.settle(keys[0], bandit, jnp.float32(1), after, transition.closed, answer.fresh)
+        bandit, begun, _ = rules.settle(keys[0], bandit, nobody(), after, transition.closed, answer.fresh)
         return memory.observe(state, action, transition, begun), bandit, begun, after, transition, action
 
     key_start, key_arms, key_play = jax.random.split(jax.random.key(seed), 3)

@@ -16,6 +16,7 @@ from sadapt.errors import UserError
 from sadapt.motivation.bandits import fixed, ucb
 from sadapt.motivation.bandits.ucb import MeansState
 from sadapt.motivation.episode import Answer, Episode, Fresh, episodes
+from sadapt.motivation.feedback import RandomAgent, away_from_random
 from sadapt.motivation.marginals import MAX_COUNT, bernoulli, gaussian
 from tests.motivation.worlds import Place, coins, counter, line
 
@@ -337,7 +338,10 @@ def test_look_is_the_augmented_observation():
 # closing
 
 
-H_RANDOM = 2.0
+RANDOM = RandomAgent(
+    mean={"entropy": np.float32(2), "surprise": np.float32(4)},
+    std={"entropy": np.float32(0.1), "surprise": np.float32(8)},
+)
 
 
 LONG_LINE = line(cells=9, horizon=3)
@@ -372,7 +376,7 @@ BANDIT = MeansState(
 
 def settled(closed, settle=SETTLE):
     ended = four_worlds()
-    return ended, *settle(jax.random.key(0), BANDIT, jnp.float32(H_RANDOM), ended, jnp.array(closed), FRESH_FOUR)
+    return ended, *settle(jax.random.key(0), BANDIT, RANDOM, ended, jnp.array(closed), FRESH_FOUR)
 
 
 def test_settle_feeds_the_bandit_by_hand():
@@ -417,6 +421,21 @@ def test_summary_tells_the_episode():
     sum_of_surprise = 2 * NEVER + 2 * math.log(2) + 2 * math.log(1.5) + 21 * SURE
     assert float(summary.measures["surprise"][1]) == pytest.approx(sum_of_surprise / 3, abs=1e-3)
     assert float(summary.measures["entropy"][1]) == pytest.approx(2 * h(1 / 4) + 7 * h(0), abs=1e-4)
+    # a random agent's entropy is 2 +- 0.1, its surprise 4 +- 8: the unit is 2, and 8
+    moved = abs(2 * h(1 / 4) + 7 * h(0) - 2) / 2
+    assert float(summary.measures["feedback_entropy"][1]) == pytest.approx(moved, abs=1e-4)
+    assert float(summary.measures["feedback"][1]) == float(summary.measures["feedback_entropy"][1])
+    moved = abs(sum_of_surprise / 3 - 4) / 8
+    assert float(summary.measures["feedback_surprise"][1]) == pytest.approx(moved, abs=1e-3)
+
+
+def test_the_feedback_is_the_one_that_was_given():
+    """Signed, by surprise: the arms hear opposite signs of the same distance."""
+    rules = rules_of(LONG_LINE, bandit=ucb(), feedback=away_from_random("surprise", signed=True))
+    _, bandit, _, summary = settled([True] * 4, rules.settle)
+    moved = (np.asarray(summary.measures["surprise"]) - 4) / 8
+    np.testing.assert_allclose(summary.measures["feedback"], moved * [1, -1, -1, 1], rtol=1e-5)
+    np.testing.assert_allclose(bandit.means[0], (2 * 0.3 + moved[0] + moved[3]) / 4, rtol=1e-5)
 
 
 def test_settling_nothing_changes_nothing():

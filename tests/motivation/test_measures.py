@@ -13,8 +13,20 @@ import pytest
 from sadapt.motivation import measures
 from sadapt.motivation.bandits import fixed
 from sadapt.motivation.episode import Fresh, episodes
+from sadapt.motivation.feedback import nobody
 from sadapt.motivation.marginals import bernoulli, gaussian
-from sadapt.motivation.measures import AT_END, LARGEST, MEAN, MEASURES, SUM, EndFacts, Measure, StepFacts
+from sadapt.motivation.measures import (
+    AT_END,
+    HEARD,
+    LARGEST,
+    MEAN,
+    MEASURES,
+    SUM,
+    EndFacts,
+    HeardFacts,
+    Measure,
+    StepFacts,
+)
 from sadapt.motivation.rollout import play
 from tests.motivation.worlds import counter, line
 
@@ -23,7 +35,8 @@ LARGEST_SURPRISE = Measure("surprise_max", lambda step: step.surprise, LARGEST, 
 
 def test_the_columns_of_every_world_come_before_its_counters():
     names = [each.name for each in measures.episode_measures(("wins", "hits"))]
-    assert names == ["return", "length", "deaths", "surprise", "surprise_peak", "entropy", "feedback", "hits", "wins"]
+    own = ["return", "length", "deaths", "surprise", "surprise_peak", "entropy"]
+    assert names == [*own, "feedback", "feedback_entropy", "feedback_surprise", "hits", "wins"]
     assert measures.counted("hits").chart == "charts/hits"
 
 
@@ -37,7 +50,7 @@ def test_reductions_by_hand(over, expected):
     for value in (-4, 5, 2):
         facts = StepFacts(reward=0, surprise=jnp.float32(value), death=False, counters={})
         so_far = measures.stepped(table, so_far, facts)
-    told = measures.finished(table, so_far, EndFacts(length=jnp.int32(3), entropy=0, feedback=0))
+    told = measures.finished(table, so_far, EndFacts(length=jnp.int32(3), entropy=0))
     assert told == {"it": expected}
     assert told["it"].dtype == jnp.float32
 
@@ -51,7 +64,7 @@ def test_the_largest_of_negative_values_is_negative():
 def test_what_the_end_tells_is_not_kept_along_the_way():
     table = [Measure("it", lambda end: end.entropy, AT_END, "")]
     assert measures.begun(table, ()) == {}
-    end = EndFacts(length=jnp.int32(3), entropy=jnp.float32(4), feedback=0)
+    end = EndFacts(length=jnp.int32(3), entropy=jnp.float32(4))
     assert measures.finished(table, {}, end) == {"it": 4}
 
 
@@ -73,16 +86,30 @@ def test_a_row_more_in_the_table_is_a_measure_more_of_an_episode(monkeypatch):
     marginal = gaussian(env.input_shape)
     rules = episodes(env, marginal, fixed(0))
     assert [each.name for each in rules.measures][-1] == "surprise_max"
-    told = play(jax.random.key(0), env, marginal, rules, lambda key, episode: jnp.int32(0), jnp.int32(0)).summary
+    told = play(jax.random.key(0), env, marginal, rules, lambda key, episode: jnp.int32(0), jnp.int32(0)).measures
     first = 1 / (2 * 0.01) + 0.5 * np.log(2 * np.pi * 0.01)
-    assert float(told.measures["surprise_max"]) == pytest.approx(first, rel=1e-5)
-    assert float(told.measures["surprise"]) < first
+    assert float(told["surprise_max"]) == pytest.approx(first, rel=1e-5)
+    assert float(told["surprise"]) < first
     # and settling tells the same
     ended = jax.tree.map(lambda x: x[None], rules.begin(Fresh(*env.reset(jax.random.key(0))), jnp.int32(0)))
     ended = ended._replace(so_far=ended.so_far | {"surprise_max": jnp.ones(1)})
     fresh = Fresh(ended.world, jnp.zeros((1, 1, 1)))
-    *_, summary = rules.settle(jax.random.key(0), fixed(0).init(), jnp.float32(1), ended, jnp.ones(1, bool), fresh)
+    *_, summary = rules.settle(jax.random.key(0), fixed(0).init(), nobody(), ended, jnp.ones(1, bool), fresh)
     assert summary.measures["surprise_max"] == 1
+
+
+def test_what_is_heard_comes_after_the_end():
+    """It is no measure of the steps or of the end, and takes its place in the table's order."""
+    table = [
+        Measure("far", lambda heard: heard.distance["entropy"], HEARD, ""),
+        Measure("it", lambda end: end.entropy, AT_END, ""),
+        Measure("f", lambda heard: heard.feedback, HEARD, ""),
+    ]
+    assert measures.begun(table, ()) == {}
+    told = measures.finished(table, {}, EndFacts(length=jnp.int32(3), entropy=jnp.float32(4)))
+    assert told == {"it": 4}
+    whole = measures.heard(table, told, HeardFacts(feedback=0.5, distance={"entropy": 0.25}))
+    assert list(whole.items()) == [("far", 0.25), ("it", 4), ("f", 0.5)]
 
 
 def test_nobody_hears_of_an_episode_that_is_only_played():
@@ -90,7 +117,7 @@ def test_nobody_hears_of_an_episode_that_is_only_played():
     marginal = bernoulli(env.input_shape)
     act = lambda key, episode: jnp.int32(1)  # noqa: E731
     played = play(jax.random.key(0), env, marginal, episodes(env, marginal, fixed(0)), act, jnp.int32(0))
-    assert np.isnan(played.summary.measures["feedback"])
+    assert set(played.measures) == {"return", "length", "deaths", "surprise", "surprise_peak", "entropy", "moves"}
 
 
 def test_the_table_is_read_without_jax():

@@ -1,4 +1,4 @@
-"""The table of agents, the sign of what they are paid, and the bandit's feedback."""
+"""The table of agents, and the sign of what they are paid."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sadapt.errors import UserError
-from sadapt.motivation.objectives import ARMS, MAXIMISE, MINIMISE, OBJECTIVES, feedback, objective, payment
+from sadapt.motivation.objectives import ARMS, MAXIMISE, MINIMISE, OBJECTIVES, objective, payment
 
 
 def test_alpha_zero_maximises_and_one_minimises():
@@ -69,33 +67,6 @@ def test_single_objective_agents_are_paid_by_their_own_arm(name):
     row = objective(name)
     paid = jax.jit(lambda surprise: payment(row, jnp.int32(row.arm), surprise, jnp.float32(9)))(jnp.float32(2))
     assert float(paid) == {"s-min": -2, "s-max": 2}[name]
-
-
-@pytest.mark.parametrize(
-    ("entropy", "h_random", "expected"),
-    [
-        (4.0, 4.0, 0.0),
-        (6.0, 4.0, 0.5),
-        (2.0, 4.0, 0.5),
-        (0.0, 4.0, 1.0),
-        (12.0, 4.0, 2.0),
-        # a Gaussian's entropy may be negative
-        (-6.0, -4.0, 0.5),
-        (4.0, -4.0, 2.0),
-    ],
-)
-@pytest.mark.parametrize("xp", [jnp, np])
-def test_feedback_table(entropy, h_random, expected, xp):
-    assert float(feedback(xp.float32(entropy), xp.float32(h_random))) == pytest.approx(expected)
-
-
-@given(st.floats(0, 1e3, width=32, allow_subnormal=False), st.floats(0.125, 1e3, width=32, allow_subnormal=False))
-def test_feedback_is_the_distance_in_units_of_the_baseline(distance, h_random):
-    h_random, distance = np.float32(h_random), np.float32(distance)
-    above, below = (feedback(np.float32(h_random + sign * distance), h_random) for sign in (1, -1))
-    assert above >= 0
-    assert above == pytest.approx(float(distance) / float(h_random), rel=1e-3, abs=1e-3)
-    assert above == pytest.approx(below, rel=1e-3, abs=1e-3)
 
 
 def test_s_task_is_paid_both():

@@ -56,37 +56,48 @@ def with_coins():
 
 def test_a_low_entropy_world_favours_s_max(on_the_ladder):
     """The climber sees each of 64 rungs once, the right-handed one only the ground; a random one a few rungs."""
-    report = on_the_ladder
-    assert report.favours == "s-max"
-    assert (report.high_policy, report.low_policy) == ("climber", "always right")
-    assert report.h_high == pytest.approx(64 * h(1 / 64), rel=1e-3)
-    assert report.h_low == pytest.approx(64 * h(0), rel=1e-3)
+    room = on_the_ladder.rooms["entropy"]
+    assert room.favours == "s-max"
+    assert (room.high_policy, room.low_policy) == ("climber", "always right")
+    assert room.high == pytest.approx(64 * h(1 / 64), rel=1e-3)
+    assert room.low == pytest.approx(64 * h(0), rel=1e-3)
     simulated = climb_at_random(64, 500)
-    assert report.h_random == pytest.approx(simulated.mean(), abs=5 * simulated.std() / np.sqrt(64))
-    assert report.h_random_std == pytest.approx(simulated.std(), rel=0.4)
+    assert room.random == pytest.approx(simulated.mean(), abs=5 * simulated.std() / np.sqrt(64))
+    assert room.random_std == pytest.approx(simulated.std(), rel=0.4)
 
 
 def test_a_high_entropy_world_favours_s_min(with_coins):
     """Coins that lie still are certain; a random agent's show heads a quarter of the time, a tosser's half."""
-    report = with_coins
-    assert report.favours == "s-min"
-    assert (report.low_policy, report.high_policy) == ("always still", "tosser")
-    assert report.h_low == pytest.approx(8 * h(0), rel=1e-3)
-    assert report.h_random == pytest.approx(8 * h(0.25), rel=0.08)
-    assert report.h_high == pytest.approx(8 * np.log(2), rel=0.05)
+    room = with_coins.rooms["entropy"]
+    assert room.favours == "s-min"
+    assert (room.low_policy, room.high_policy) == ("always still", "tosser")
+    assert room.low == pytest.approx(8 * h(0), rel=1e-3)
+    assert room.random == pytest.approx(8 * h(0.25), rel=0.08)
+    assert room.high == pytest.approx(8 * np.log(2), rel=0.05)
 
 
+def test_surprise_on_the_ladder_by_hand(on_the_ladder):
+    """Who stays on the ground sees what is certain: 64 times -ln(1 - clip) a step, the lowest mean surprise."""
+    room = on_the_ladder.rooms["surprise"]
+    assert room.low == pytest.approx(-64 * np.log(1 - 1e-4), rel=1e-3)
+    assert room.low_policy == "always right"
+
+
+@pytest.mark.parametrize("of", ["entropy", "surprise"])
 @pytest.mark.parametrize("which", ["on_the_ladder", "with_coins"])
-def test_feedbacks_follow_from_the_rows(which, request):
+def test_feedbacks_follow_from_the_rows(which, of, request):
     report = request.getfixturevalue(which)
-    entropy = {row.name: row.entropy for row in report.rows}
-    baseline = entropy["random"]
-    assert report.h_random == baseline
-    assert report.h_low == min(entropy.values()) == entropy[report.low_policy]
-    assert report.h_high == max(entropy.values()) == entropy[report.high_policy]
-    assert report.feedback_low == pytest.approx((baseline - report.h_low) / baseline)
-    assert report.feedback_high == pytest.approx((report.h_high - baseline) / baseline)
-    assert report.favours == ("s-max" if report.feedback_high > report.feedback_low else "s-min")
+    room = report.rooms[of]
+    found = {row.name: getattr(row, of) for row in report.rows}
+    baseline = found["random"]
+    assert room.random == baseline
+    assert room.low == min(found.values()) == found[room.low_policy]
+    assert room.high == max(found.values()) == found[room.high_policy]
+    unit = max(baseline, room.random_std)
+    assert room.feedback_low == pytest.approx((baseline - room.low) / unit)
+    assert room.feedback_high == pytest.approx((room.high - baseline) / unit)
+    assert room.favours == ("s-max" if room.feedback_high > room.feedback_low else "s-min")
+    assert report.h_random == report.rooms["entropy"].random
 
 
 def test_rows_and_curves(on_the_ladder):
@@ -112,14 +123,16 @@ def test_no_constants_where_the_world_has_a_still_policy():
     still = dataclasses.replace(ladder(8), scripted={"still": lambda key, world, theta: jnp.int32(1)})
     report = probed(still, episodes=8)
     assert [row.name for row in report.rows] == ["random", "still"]
-    assert report.low_policy == "still"
-    assert (report.high_policy, report.feedback_high) == ("random", 0)
+    room = report.rooms["entropy"]
+    assert room.low_policy == "still"
+    assert (room.high_policy, room.feedback_high) == ("random", 0)
 
 
 def test_where_nothing_can_be_done_neither_is_favoured():
     report = probed(counter(), episodes=4, kind="gaussian")
-    assert report.favours == "neither"
-    assert report.feedback_low == report.feedback_high == 0
+    for room in report.rooms.values():
+        assert room.favours == "neither"
+        assert room.feedback_low == room.feedback_high == 0
 
 
 @pytest.mark.slow
@@ -141,7 +154,7 @@ def test_pseudo_count_and_seed_are_passed_on(on_the_ladder):
     )
     assert report.rows[1].entropy == pytest.approx(64 * h(1 / 65), rel=1e-4)
     assert report.rows[0].deaths == on_the_ladder.rows[0].deaths
-    assert report.h_random_std != on_the_ladder.h_random_std
+    assert report.rooms["entropy"].random_std != on_the_ladder.rooms["entropy"].random_std
     assert told == [
         ("random", 0.0),
         ("climber", pytest.approx(1 / 3)),

@@ -11,6 +11,7 @@ from PIL import Image
 from sadapt import api
 from sadapt.cli import main
 from sadapt.errors import UserError
+from sadapt.runs import metrics_file
 from tests.trees import same
 
 from .conftest import QUIET, small
@@ -30,6 +31,27 @@ def test_evaluation_of_a_random_agent_is_the_random_baseline(tmp_path):
         api.load(run.path).act(np.zeros((10, 4, 2)))
     with pytest.raises(UserError, match="knows no other arm"):
         api.evaluate(run.path, episodes=1, arm="s-max")
+
+
+def test_evaluation_compares_with_the_runs_random_agent(finished, tmp_path):
+    """The columns of metrics.csv; of a policy that knows only H_rand, the entropy's distance alone."""
+    agent = api.load(finished.path)
+    row = metrics_file.read(finished.metrics)[-1]
+    assert agent.random.mean["entropy"] == pytest.approx(row["h_random"])
+    assert agent.random.mean["surprise"] == pytest.approx(row["surprise_random"])
+    found = api.evaluate(agent, episodes=1)
+    for of in ("entropy", "surprise"):
+        unit = max(abs(agent.random.mean[of]), agent.random.std[of])
+        moved = abs(found.measures[of].mean - agent.random.mean[of]) / unit
+        assert found.measures[f"feedback_{of}"].mean == pytest.approx(moved, rel=1e-4)
+    assert found.measures["feedback"] == found.measures["feedback_entropy"]
+    del agent.facts["random"]
+    agent.facts["h_random"] = 20.0
+    old = api.evaluate(agent.save(tmp_path / "old.safetensors"), episodes=1)
+    assert old.h_random == 20
+    assert old.measures["feedback"].mean == pytest.approx(abs(old.measures["entropy"].mean - 20) / 20, rel=1e-4)
+    assert old.as_dict()["measures"]["feedback_surprise"] == {"mean": None, "std": None}
+    json.dumps(old.as_dict(), allow_nan=False)
 
 
 @pytest.mark.slow
@@ -58,6 +80,7 @@ def test_an_exported_policy_is_the_same_policy(finished, tmp_path):
     assert there.act(obs, theta, 0.5) == here.act(obs, theta, 0.5)
     assert there.settings == here.settings
     assert there.preferred_arm == here.preferred_arm
+    assert there.random == here.random
     with pytest.raises(UserError, match=r"must end in \.safetensors"):
         api.export(finished.path, tmp_path / "policy.pkl")
 

@@ -13,7 +13,9 @@ from sadapt.training.program import build
 from .conftest import small
 
 BEFORE = ["step", "episodes", "return", "length", "deaths", "surprise", "surprise_peak", "entropy"]
-AFTER = ["h_random", "alpha", "feedback", "mu_max", "mu_min", "n_max", "n_min", "loss", "q", "epsilon", "rows"]
+HEARD = ["feedback", "feedback_entropy", "feedback_surprise"]
+BANDIT = ["h_random", "surprise_random", "alpha", *HEARD, "mu_max", "mu_min", "n_max", "n_min"]
+AFTER = [*BANDIT, "loss", "q", "epsilon", "rows"]
 CLOCK = ["steps_per_second"]
 
 
@@ -36,8 +38,11 @@ def test_every_column_has_its_chart(finished):
         "surprise/peak",
         "surprise/entropy",
         "surprise/h_random",
+        "surprise/mean_random",
         "bandit/share_s_min",
         "bandit/feedback",
+        "bandit/feedback_entropy",
+        "bandit/feedback_surprise",
         "bandit/mean_s_max",
         "bandit/mean_s_min",
         "bandit/pulls_s_max",
@@ -48,6 +53,16 @@ def test_every_column_has_its_chart(finished):
         "charts/rows",
         "charts/SPS",
     ]
+
+
+def test_what_is_heard_follows_from_its_row(finished):
+    """A mean of distances is at least the distance of the mean."""
+    random = api.load(finished.path).random
+    for row in metrics_file.read(finished.metrics):
+        assert row["feedback"] == row["feedback_entropy"]
+        for of in ("entropy", "surprise"):
+            least = abs(row[of] - random.mean[of]) / max(random.mean[of], random.std[of])
+            assert row[f"feedback_{of}"] >= least * (1 - 1e-4) > 0
 
 
 def test_what_is_missing_has_no_chart():
@@ -64,5 +79,5 @@ def test_a_measure_is_one_row_of_the_table(tmp_path, monkeypatch):
     assert row["surprise"] < row["surprise_max"] < 20 * row["surprise"]
     assert b"surprise/max" in next(run.path.glob("events.*")).read_bytes()
     found = api.evaluate(run.path, episodes=3).measures
-    assert list(found) == [*BEFORE[2:], "feedback", "surprise_max", "rows"]
+    assert list(found) == [*BEFORE[2:], *HEARD, "surprise_max", "rows"]
     assert found["surprise"].mean < found["surprise_max"].mean < 20 * found["surprise"].mean

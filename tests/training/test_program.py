@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -13,8 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sadapt import api
 from sadapt.composite import all_changed
-from sadapt.errors import UserError
+from sadapt.errors import Stop, UserError
+from sadapt.motivation.feedback import Feedback, of_surprise, summed_up
+from sadapt.runs import metrics_file
+from sadapt.runs.recorder import Options
 from sadapt.training import compiled, host, loop, metrics
 from sadapt.training.memory import require_memory
 from sadapt.training.program import build
@@ -63,10 +70,10 @@ def test_host_driver_gives_the_compiled_drivers_numbers(learner):
     warmup = min(prog.learner.warmup_steps, 320)
     learned = prog.learner._replace(chunk_steps=320, warmup_steps=warmup)
     prog = prog._replace(parts=prog.parts._replace(learner=learned))
-    key = jax.random.key(3)
-    *_, whole = compiled.run(prog, compiled.start(prog, key, jnp.float32(20.0)))
+    key, random = jax.random.key(3), summed_up({"entropy": np.full(2, 20.0), "surprise": np.array([3.0, 5.0])})
+    *_, whole = compiled.run(prog, compiled.start(prog, key, random))
     worlds = host.JaxWorlds(prog.env, settings.num_envs)
-    *_, piecewise = host.run(prog, worlds, host.start(prog, worlds, key, 20.0))
+    *_, piecewise = host.run(prog, worlds, host.start(prog, worlds, key, random))
     ignored = {"episodes": whole.episodes._replace(world=())}
     same(whole._replace(**ignored), piecewise, rtol=1e-4, atol=1e-4)
 
@@ -163,3 +170,41 @@ def test_the_replays_plan_is_told_and_kept_within_memory(caplog):
 def test_impossible_settings_are_refused(changes, message):
     with pytest.raises(UserError, match=message):
         build(all_changed(tiny("pqn"), changes))
+
+
+def broken_after(length: float, value: float):
+    """A factory of a feedback that passes its check and is no number as soon as episodes are that long."""
+
+    def made(xp=None):
+        return Feedback(lambda measures, random, arm: jnp.where(measures["length"] < length, 0.5, value), "entropy")
+
+    return made
+
+
+@pytest.mark.parametrize(("value", "what"), [(math.nan, "is not a number"), (math.inf, "is infinite")])
+def test_feedback_that_is_no_number_stops_the_run(tmp_path, value, what):
+    """Four worlds of 20 steps, checked chunk by chunk: the first chunk's episodes are named."""
+    settings = tiny("pqn")
+    told = rf"feedback of an episode among the last (\d+) \(up to episode (\d+), step ([\d,]+)\) {what}: .*entropy"
+    with pytest.raises(Stop, match=told) as stopped:
+        api.train(settings, feedback=broken_after(20, value), out=tmp_path / "run", options=Options(tensorboard=False))
+    last, episode, step = (int(word.replace(",", "")) for word in re.search(told, str(stopped.value)).groups())
+    assert last == episode == 4 * (step // 4 // 20)
+    assert json.loads((tmp_path / "run" / "status.json").read_text())["state"] == "diverged"
+
+
+def test_nobody_minds_where_no_bandit_listens(tmp_path):
+    run = api.train(
+        tiny("pqn", objective="s-min"),
+        feedback=broken_after(20, math.nan),
+        out=tmp_path / "run",
+        options=Options(tensorboard=False),
+    )
+    assert json.loads((run.path / "status.json").read_text())["state"] == "finished"
+
+
+@pytest.mark.parametrize("given", ["surprise", of_surprise, of_surprise()], ids=["name", "function", "object"])
+def test_the_feedback_may_be_a_name_a_function_or_an_object(given, tmp_path):
+    run = api.train(tiny("pqn"), feedback=given, out=tmp_path / "run", options=Options(tensorboard=False))
+    rows = metrics_file.read(run.metrics)
+    assert rows[-1]["feedback"] == rows[-1]["feedback_surprise"] != rows[-1]["feedback_entropy"]

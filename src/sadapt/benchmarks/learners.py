@@ -17,6 +17,7 @@ from sadapt.composite import all_changed, changed
 from sadapt.envs import make
 from sadapt.envs.base import HostEnv
 from sadapt.learners.networks import Network
+from sadapt.motivation.feedback import nobody
 from sadapt.runs.checkpoint import Shelf
 from sadapt.training import compiled, host
 from sadapt.training.presets import preset
@@ -57,7 +58,7 @@ def training_rates(*all_settings: Settings, seconds: float) -> list[float]:
 
 def _training_chunks(prog: Program) -> Iterator[TrainState]:
     """Trains on and on; a replay holds `learning_starts` steps of random play when the first update comes."""
-    state = compiled.start(prog, jax.random.key(0), jnp.float32(1.0))
+    state = compiled.start(prog, jax.random.key(0), nobody())
     warm, learn = (jax.jit(compiled.chunk(prog, learn=flag), donate_argnums=0) for flag in (False, True))
     for _ in range(prog.learner.warmup_steps // prog.learner.chunk_steps):
         state = jax.block_until_ready(warm(state))
@@ -165,7 +166,7 @@ def atari_training(objective: str, *, steps: int) -> Call:
     prog = build(dqn_settings("atari-freeway", **{**changes, "objective": objective}))
     assert isinstance(prog.env, HostEnv)
     worlds = prog.env.open(1)
-    chunks = host.run(prog, worlds, host.start(prog, worlds, jax.random.key(0), 1.0))
+    chunks = host.run(prog, worlds, host.start(prog, worlds, jax.random.key(0), nobody()))
     for _ in range(prog.learner.warmup_steps // prog.learner.chunk_steps):
         next(chunks)
     return lambda: jax.block_until_ready(next(chunks))
@@ -186,7 +187,7 @@ def update_milliseconds(*, seconds: float) -> tuple[float, float]:
 def checkpoint_seconds() -> float:
     """Writing a checkpoint of the paper's DQN on maze-small, with its replay of a million steps."""
     prog = build(dqn_settings())
-    state = jax.jit(lambda key: compiled.start(prog, key, jnp.float32(1.0)))(jax.random.key(0))
+    state = jax.jit(lambda key: compiled.start(prog, key, nobody()))(jax.random.key(0))
     with tempfile.TemporaryDirectory() as folder:
         shelf = Shelf(Path(folder))
         return best_seconds(lambda: shelf.save(state, 0, {}), seconds=0.0)

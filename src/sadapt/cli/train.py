@@ -44,6 +44,7 @@ examples:
 
 PARTS = {
     "marginal": "What is fitted to the observations of an episode; its settings are below.",
+    "feedback": "What the bandit hears when an episode ends; its settings are below.",
     "bandit": "Who picks the arm of S-Adapt's episodes; its settings are below.",
     "network": "What the policy looks through; its settings are below.",
     "learner": "How it learns; its settings are below.",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from sadapt.envs.base import Env, Policy
-    from sadapt.motivation.probe import Report
+    from sadapt.motivation.probe import Report, Room
 
 GREY = "#7A7A7A"
 PALETTE = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -166,11 +166,13 @@ def _facts(name: str) -> dict[str, Any]:
 def _show_report(report: Report) -> None:
     from sadapt.output import Column, console, show
 
+    here = report.rooms["entropy"]
     records = [
         {
             "policy": row.name,
             "entropy": f"{row.entropy:.2f} ± {row.entropy_std:.2f}",
-            "shift": f"{(row.entropy - report.h_random) / abs(report.h_random):+.0%}",
+            "shift": f"{(row.entropy - here.random) / max(abs(here.random), here.random_std):+.0%}",
+            "surprise": f"{row.surprise:.2f}",
             "return": f"{row.task_return:.2f}",
             "deaths": f"{row.deaths:.1f}",
             "length": f"{row.length:.0f}",
@@ -185,30 +187,32 @@ def _show_report(report: Report) -> None:
             Column("policy", "policy"),
             Column("entropy", "final entropy, nats", right=True),
             Column("shift", "from random", right=True),
+            Column("surprise", "surprise a step", right=True),
             Column("return", "return", right=True),
             Column("deaths", "terminated", right=True),
             Column("length", "steps", right=True),
         ],
     )
-    out.print(f"\nfeedback |(H - H_random) / H_random|: {report.feedback_low:.3g} down, {report.feedback_high:.3g} up")
-    out.print(_verdict(report))
+    out.print("\nfeedback |x - x_random| / max(|x_random|, deviation of x_random)")
+    for of, room in report.rooms.items():
+        out.print(f"  by {of:8s}  {room.feedback_low:.3g} down, {room.feedback_high:.3g} up. {_verdict(of, room)}")
 
 
-def _verdict(report: Report) -> str:
+def _verdict(of: str, room: Room) -> str:
     """One sentence: which arm has more room, and by what ratio."""
-    low, high = report.feedback_low, report.feedback_high
-    lower, higher = repr(report.low_policy), repr(report.high_policy)
+    low, high = room.feedback_low, room.feedback_high
+    lower, higher = repr(room.low_policy), repr(room.high_policy)
     if low == high == 0:
-        return "Neither arm has room: no policy here moves entropy away from random."
-    if report.favours == "neither":
-        return f"Neither arm has more room: {higher} raises entropy exactly as far as {lower} lowers it."
+        return f"Neither arm has room: no policy here moves {of} away from random."
+    if room.favours == "neither":
+        return f"Neither arm has more room: {higher} raises {of} exactly as far as {lower} lowers it."
     if low == 0:
-        return f"S-Max has more room: {higher} raises entropy above random, no policy here lowers it."
+        return f"S-Max has more room: {higher} raises {of} above random, no policy here lowers it."
     if high == 0:
-        return f"S-Min has more room: {lower} lowers entropy below random, no policy here raises it."
-    if report.favours == "s-max":
-        return f"S-Max has more room: {higher} raises entropy {high / low:.2f} times as far as {lower} lowers it."
-    return f"S-Min has more room: {lower} lowers entropy {low / high:.2f} times as far as {higher} raises it."
+        return f"S-Min has more room: {lower} lowers {of} below random, no policy here raises it."
+    if room.favours == "s-max":
+        return f"S-Max has more room: {higher} raises {of} {high / low:.2f} times as far as {lower} lowers it."
+    return f"S-Min has more room: {lower} lowers {of} {low / high:.2f} times as far as {higher} raises it."
 
 
 def _plot(report: Report, path: Path) -> None:

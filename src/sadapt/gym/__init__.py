@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sadapt.gym.baseline import estimate_random_entropy
+    from sadapt.gym.baseline import estimate_random, estimate_random_entropy
     from sadapt.gym.deaths import RestartAfterDeath
     from sadapt.gym.wrappers import SurpriseVectorWrapper, SurpriseWrapper
 
@@ -14,9 +14,16 @@ HOMES = {
     "RestartAfterDeath": "deaths",
     "SurpriseVectorWrapper": "wrappers",
     "SurpriseWrapper": "wrappers",
+    "estimate_random": "baseline",
     "estimate_random_entropy": "baseline",
 }
-__all__ = ["RestartAfterDeath", "SurpriseVectorWrapper", "SurpriseWrapper", "estimate_random_entropy"]
+__all__ = [
+    "RestartAfterDeath",
+    "SurpriseVectorWrapper",
+    "SurpriseWrapper",
+    "estimate_random",
+    "estimate_random_entropy",
+]
 
 
 def __getattr__(name: str) -> Any:

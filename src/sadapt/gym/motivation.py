@@ -7,62 +7,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sadapt.composite import Composite, all_changed, group, part
 from sadapt.errors import UserError
-from sadapt.fields import Count, OneOf, Whole
 from sadapt.gym.marginals import marginals
 from sadapt.gym.observations import Observations
+from sadapt.gym.settings import SurpriseSettings, known_random, paying
 from sadapt.gym.shortcuts import normaliser_of
 from sadapt.gym.states import restored, saved
 from sadapt.motivation import objectives
 from sadapt.motivation.bandits import BanditState, patient
-from sadapt.motivation.building import PaymentSettings, build_bandit
+from sadapt.motivation.building import build_bandit, build_feedback
+from sadapt.motivation.feedback import RandomAgent, as_plain, from_plain, usable
 from sadapt.motivation.marginals import MAX_COUNT
 from sadapt.motivation.normalisation import NormaliserState
-from sadapt.motivation.objectives import ARMS, OBJECTIVES, feedback, usable_baseline
-from sadapt.registry import Choice, Own, own_name
+from sadapt.motivation.objectives import ARMS, OBJECTIVES
+from sadapt.registry import Own
 
 SIGNED = OBJECTIVES["s-adapt"]
 """The row that pays (-1)^alpha * surprise, whatever arm it is on."""
-
-
-@dataclass(frozen=True)
-class SurpriseSettings(Composite):
-    """Options of the wrappers: their own, how surprise is paid, and those of the marginal and the bandit."""
-
-    objective: Annotated[str, OneOf(OBJECTIVES)] = "s-adapt"
-    """What is paid: s-adapt, s-min, s-max or extrinsic."""
-    marginal_channels: Any = None
-    """Channels that the marginal models, by number; None leaves it to the world, or takes all of them."""
-    obs_mode: Literal["dict", "channels", "flat", "none"] = "dict"
-    """What the learner sees: dict, channels, flat or none."""
-    horizon: Count | None = None
-    """Steps in an episode, T; None takes the time limit of the environment."""
-    h_random: float | None = None
-    """A random agent's entropy in nats, which s-adapt needs: see `estimate_random_entropy`."""
-    intrinsic_scale: float = 1.0
-    """Factor of the surprise in the reward."""
-    extrinsic_scale: float = 0.0
-    """Factor of the task's reward, added to it."""
-    patient_episodes: Whole = 0
-    """The first episodes take the arms by turns and are then forgotten: three quarters of them all is a good share."""
-    seed: Whole | None = None
-    """Seed of the draws that break the bandit's ties; a seed given to `reset` replaces it."""
-    payment: PaymentSettings = group(PaymentSettings)
-    marginal: Choice = part("marginal", "auto")
-    bandit: Choice = part("bandit", "ucb")
-
-
-def settings_from(options: Mapping[str, Any]) -> tuple[SurpriseSettings, Own]:
-    """Settings by their names, and parts that are objects or functions; an unknown name is an error."""
-    own = {kind: options[kind] for kind in ("marginal", "bandit") if not isinstance(options.get(kind, ""), str)}
-    named = {**options, **{kind: own_name(part) for kind, part in own.items()}}
-    return all_changed(SurpriseSettings(), named), own
 
 
 class Paid(NamedTuple):
@@ -81,7 +46,7 @@ class Motivation:
         self, worlds: int, observations: Observations, horizon: int, settings: SurpriseSettings, own: Own
     ) -> None:
         self.settings, self.horizon = settings, horizon
-        self._row = _paying(settings)
+        self._row = paying(settings)
         self.horizon_is_terminal = settings.payment.horizon_is_terminal(self._row)
         spec = observations.input_spec()
         self.marginal, self._marginals = marginals(spec, worlds, settings.marginal, own)
@@ -90,7 +55,9 @@ class Motivation:
         bandit = build_bandit(self._row, settings.bandit, own, xp=np)
         self._bandit = patient(bandit, settings.patient_episodes, xp=np) if self._row.adaptive else bandit
         self._normaliser = normaliser_of(self._row, horizon, settings.payment)
-        self.h_random = _known_baseline(observations.source, settings)
+        self._feedback = build_feedback(settings.feedback, own, xp=np)
+        self.compared = self._feedback.of
+        self.random = known_random(observations.source, settings, self._row, self.compared)
         self.training = True
         self.forced_arm: int | None = None
         self.bandit: BanditState = self._bandit.init()
@@ -101,6 +68,7 @@ class Motivation:
         self.under_way = np.zeros(worlds, bool)
         self._pulled = np.zeros(worlds, bool)
         self._extrinsic, self._surprise = np.zeros((2, worlds))
+        self._ended = np.zeros(worlds, np.int64)
 
     @property
     def theta(self) -> np.ndarray:
@@ -182,12 +150,19 @@ class Motivation:
 
     def close(self, which: np.ndarray, entropy: np.ndarray) -> dict[str, np.ndarray]:
         """Ends the episodes of the worlds with the indices `which`; the bandit hears their feedback one by one."""
-        h_random = np.float32(math.nan if self.h_random is None else self.h_random)
-        heard = feedback(entropy[which], h_random)
+        told = {
+            "return": self._extrinsic[which],
+            "length": self.clock[which],
+            "surprise": (self._surprise[which] / self.clock[which]).astype(np.float32),
+            "entropy": entropy[which],
+        }
+        self._ended[which] += 1
+        unknown = np.full(len(which), math.nan, np.float32)
+        heard = unknown if self.random is None else self._heard(which, told, self.random)
         means, counts = np.empty((2, len(which), len(ARMS)), np.float32)
         for i, world in enumerate(which):
             if self._pulled[world]:
-                if self.training and self.h_random is not None:
+                if self.training and self.random is not None:
                     self.bandit = self._bandit.update(self.bandit, self.arm[world], heard[i])
                 else:
                     self.bandit = self._bandit.abandon(self.bandit, self.arm[world])
@@ -200,11 +175,30 @@ class Motivation:
             "arm": self.arm[which],
             "surprise": self._surprise[which] / self.clock[which],
             "entropy": entropy[which],
-            "h_random": np.full(len(which), h_random),
+            "h_random": unknown if self.random is None else np.full(len(which), self.random.mean["entropy"]),
             "feedback": heard,
             "arm_means": means,
             "arm_counts": counts,
         }
+
+    def _heard(self, which: np.ndarray, told: Mapping[str, np.ndarray], random: RandomAgent) -> np.ndarray:
+        """The feedback of the episodes that end in the worlds `which`; the bandit is told of no other than numbers."""
+        heard = np.empty(len(which), np.float32)
+        for i, world in enumerate(which):
+            measures = {name: values[i] for name, values in told.items()}
+            heard[i] = self._feedback.hear(measures, random, self.arm[world])
+            if self.training and self._pulled[world] and self._row.adaptive and not np.isfinite(heard[i]):
+                numbers = ", ".join(f"{name} {value:g}" for name, value in measures.items())
+                raise UserError(
+                    f"the feedback {self.settings.feedback.name!r} of episode {self._ended[world]} in world {world} is "
+                    f"{heard[i]:g}; the bandit needs a finite number. The episode had {numbers}"
+                )
+        return heard
+
+    @property
+    def h_random(self) -> float | None:
+        """The random agent's entropy."""
+        return None if self.random is None else float(self.random.mean["entropy"])
 
     def time(self) -> np.ndarray:
         """t / T."""
@@ -219,7 +213,7 @@ class Motivation:
         return {
             "bandit": {name: part.tolist() for name, part in saved(self.bandit).items()},
             "normaliser": {name: part.tolist() for name, part in saved(self.normaliser).items()},
-            "h_random": self.h_random,
+            "random": None if self.random is None else as_plain(self.random),
             "generator": self._generator.bit_generator.state,
         }
 
@@ -230,7 +224,8 @@ class Motivation:
                 {name: np.asarray(state[key][name], part.dtype) for name, part in saved(mine).items()}
                 for key, mine in (("bandit", self.bandit), ("normaliser", self.normaliser))
             )
-            h_random, generator = state["h_random"], state["generator"]
+            random, generator = state["random"], state["generator"]
+            known = self.random if random is None else from_plain(random, "the state")
         except (KeyError, TypeError) as error:
             raise UserError(
                 f"the state lacks {error}; it must be what state_dict() of a surprise wrapper gave"
@@ -246,8 +241,10 @@ class Motivation:
                 f"the state's {' and '.join(wrong)} have other sizes than this wrapper's: "
                 "give it the horizon and baseline of the one that was saved"
             )
+        if known is not None and self._row.adaptive:
+            usable(known, self.compared, "the state")
         self.bandit, self.normaliser = restored(self.bandit, bandit), restored(self.normaliser, normaliser)
-        self.h_random = self.h_random if h_random is None else h_random
+        self.random = known
         self._generator.bit_generator.state = generator
 
 
@@ -258,29 +255,3 @@ def arm_index(arm: str | int | None) -> int | None:
     if isinstance(arm, int) and 0 <= arm < len(ARMS):
         return arm
     raise UserError(f"forced_arm is {arm!r}; it must be 's-max' (0), 's-min' (1), or None to leave it to the bandit")
-
-
-def _paying(settings: SurpriseSettings) -> objectives.Objective:
-    row = objectives.objective(settings.objective)
-    if row.reward is None:
-        raise UserError(
-            f"objective {settings.objective!r} is a policy, not a reward: sample the actions yourself, "
-            "and choose 'extrinsic' to have surprise and entropy in the infos"
-        )
-    if not row.intrinsic and (settings.intrinsic_scale, settings.extrinsic_scale) != (1.0, 0.0):
-        raise UserError(
-            "objective 'extrinsic' pays the task's reward alone; to mix it with surprise, choose s-adapt, s-min or "
-            "s-max and give extrinsic_scale"
-        )
-    return row
-
-
-def _known_baseline(source: str, settings: SurpriseSettings) -> float | None:
-    if settings.h_random is not None:
-        return usable_baseline(float(settings.h_random), source)
-    if OBJECTIVES[settings.objective].adaptive:
-        raise UserError(
-            "objective 's-adapt' compares entropies with a random agent's, and h_random is not given: "
-            "pass h_random=sadapt.gym.estimate_random_entropy(env)"
-        )
-    return None

@@ -14,8 +14,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from sadapt.errors import UserError
-from sadapt.gym.motivation import Motivation, SurpriseSettings, arm_index, settings_from
+from sadapt.gym.motivation import Motivation, arm_index
 from sadapt.gym.observations import Observations
+from sadapt.gym.settings import SurpriseSettings, settings_from
 from sadapt.gym.telling import named, time_limit, world_of
 from sadapt.gym.views import View, view
 from sadapt.registry import Own
@@ -50,6 +51,11 @@ class _Motivated:
     def h_random(self) -> float | None:
         """The random agent's entropy that the bandit compares with."""
         return self._motivation.h_random
+
+    @property
+    def compared(self) -> str:
+        """The measure that the feedback goes by."""
+        return self._motivation.compared
 
     def state_dict(self) -> dict[str, Any]:
         """Bandit, normaliser, baseline and draws as plain numbers and lists, to be kept beside the user's model."""

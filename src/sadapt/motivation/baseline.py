@@ -1,4 +1,4 @@
-"""Whole episodes under a hand-written policy, and the random agent's entropy H_rand that the bandit compares with."""
+"""Whole episodes under a hand-written policy, and the random agent that the bandit compares with."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from sadapt.envs.base import Env, Policy
 from sadapt.motivation.bandits import fixed
 from sadapt.motivation.episode import EpisodeRules, episodes
+from sadapt.motivation.feedback import RandomAgent, summed_up
 from sadapt.motivation.marginals import Marginal
-from sadapt.motivation.objectives import usable_baseline
 from sadapt.motivation.rollout import Act, Played
 from sadapt.motivation.rollout import play as played
 
@@ -55,22 +55,13 @@ def _acting(policy: Policy, marginal: Marginal) -> Act:
     return lambda key, episode: policy(key, episode.world, marginal.features(episode.marginal))
 
 
-def random_measures(
+def random_agent(
     env: Env, marginal: Marginal, *, on_death: str, horizon: int | None = None, count: int = 100
-) -> Callable[[Array], dict[str, float]]:
-    """A function `key -> means`, of every measure over `count` episodes of the random policy."""
+) -> Callable[[Array], RandomAgent]:
+    """A function `key -> measures`: means and deviations over `count` episodes of the random policy."""
     player = play(env, marginal, random_policy(env), on_death=on_death, horizon=horizon)
 
-    def means(key: Array) -> dict[str, float]:
-        found = jax.device_get(player(jax.random.split(key, count)).summary.measures)
-        return {name: float(np.mean(values, dtype=np.float64)) for name, values in found.items()}
+    def measured(key: Array) -> RandomAgent:
+        return summed_up(jax.device_get(player(jax.random.split(key, count)).measures))
 
-    return means
-
-
-def random_entropy(
-    env: Env, marginal: Marginal, *, on_death: str, horizon: int | None = None, count: int = 100
-) -> Callable[[Array], float]:
-    """A function `key -> H_rand`: the random policy's mean final entropy."""
-    means = random_measures(env, marginal, on_death=on_death, horizon=horizon, count=count)
-    return lambda key: usable_baseline(means(key)["entropy"], env.name)
+    return measured

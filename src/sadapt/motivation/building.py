@@ -9,6 +9,7 @@ from typing import Any, Literal
 from sadapt.fields import Checked, Positive
 from sadapt.motivation import table as _table  # noqa: F401 (fills the tables of marginals and bandits)
 from sadapt.motivation.bandits import Bandit, fixed
+from sadapt.motivation.feedback import Feedback
 from sadapt.motivation.marginals import InputSpec, Marginal
 from sadapt.motivation.normalisation import Normaliser, running, unnormalised
 from sadapt.motivation.objectives import ARMS, Objective
@@ -38,6 +39,11 @@ class PaymentSettings(Checked):
 def build_marginal(spec: InputSpec, choice: Choice, own: Own, *, xp: Any = None) -> Marginal:
     """The marginal of what a world shows it."""
     return made("marginal", Marginal, choice, own, spec, xp=xp)
+
+
+def build_feedback(choice: Choice, own: Own, *, xp: Any = None) -> Feedback:
+    """What the bandit hears."""
+    return made("feedback", Feedback, choice, own, xp=xp)
 
 
 def build_bandit(row: Objective, choice: Choice, own: Own, *, xp: Any = None) -> Bandit:

@@ -20,9 +20,9 @@ from sadapt.motivation import measures
 from sadapt.motivation.augmented import Augmented
 from sadapt.motivation.bandits import Bandit, BanditState
 from sadapt.motivation.death import Treatment, treatment
+from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, distance, of_entropy
 from sadapt.motivation.marginals import MAX_COUNT, Marginal, MarginalState
-from sadapt.motivation.measures import EndFacts, Measure, StepFacts
-from sadapt.motivation.objectives import feedback
+from sadapt.motivation.measures import EndFacts, HeardFacts, Measure, StepFacts
 
 Array = jax.Array
 
@@ -85,8 +85,8 @@ class EpisodeRules(NamedTuple):
 
     begin: Callable[[Fresh, Array], Episode]
     absorb: Callable[[Array, Episode, Answer], tuple[Episode, Transition]]
-    settle: Callable[[Array, BanditState, Array, Episode, Array, Fresh], tuple[BanditState, Episode, Summary]]
-    """`settle(key, bandit, h_random, episodes, closed, fresh) -> (bandit, episodes, summary)`."""
+    settle: Callable[[Array, BanditState, RandomAgent, Episode, Array, Fresh], tuple[BanditState, Episode, Summary]]
+    """`settle(key, bandit, random agent, episodes, closed, fresh) -> (bandit, episodes, summary)`."""
     choose: Callable[[Array, BanditState, Array], tuple[BanditState, Array]]
     """`choose(key, bandit, wanted) -> (bandit, arms)`."""
     look: Callable[[Episode], Augmented]
@@ -103,6 +103,7 @@ class Terms(NamedTuple):
     env: Facts
     marginal: Marginal
     bandit: Bandit
+    feedback: Feedback
     on_death: Treatment
     horizon: int
     horizon_is_terminal: bool
@@ -115,6 +116,7 @@ def episodes(
     marginal: Marginal,
     bandit: Bandit,
     *,
+    feedback: Feedback | None = None,
     on_death: str = "end",
     horizon: int | None = None,
     horizon_is_terminal: bool = True,
@@ -134,6 +136,7 @@ def episodes(
         env=env,
         marginal=marginal,
         bandit=bandit,
+        feedback=of_entropy() if feedback is None else feedback,
         on_death=treated,
         horizon=last,
         horizon_is_terminal=horizon_is_terminal,
@@ -236,23 +239,29 @@ def tell(bandit: Bandit, state: BanditState, arms: Array, heard: Array, closed: 
     return jax.lax.scan(one, state, (arms, heard, closed))[0]
 
 
-def summarised(table: tuple[Measure, ...], ended: Episode, closed: Array, entropy: Array, heard: Array) -> Summary:
-    """What is told of an episode, from its last state, the entropy of its marginal and the feedback."""
-    end = EndFacts(length=ended.t, entropy=entropy, feedback=heard)
-    return Summary(closed=closed, arm=ended.arm, measures=measures.finished(table, ended.so_far, end))
+def ended_measures(table: tuple[Measure, ...], ended: Episode, entropy: Array) -> dict[str, Array]:
+    """What is told of an episode from its last state and the entropy of its marginal."""
+    return measures.finished(table, ended.so_far, EndFacts(length=ended.t, entropy=entropy))
+
+
+def compared(table: tuple[Measure, ...], told: dict[str, Array], random: RandomAgent, f: Array) -> dict[str, Array]:
+    """The same with the feedback, and with how far each measure that is kept of a random agent has moved."""
+    away = {name: abs(distance(told[name], random.mean[name], random.std[name], jnp)) for name in COMPARED}
+    return measures.heard(table, told, HeardFacts(feedback=f, distance=away))
 
 
 def settle(
-    terms: Terms, key: Array, state: BanditState, h_random: Array, ended: Episode, closed: Array, fresh: Fresh
+    terms: Terms, key: Array, state: BanditState, random: RandomAgent, ended: Episode, closed: Array, fresh: Fresh
 ) -> tuple[BanditState, Episode, Summary]:
     """Closes the episodes that have ended, tells the bandit, and begins new ones on the arms that it picks."""
 
     def some(state: BanditState) -> tuple[BanditState, Summary, Array]:
-        entropy = jax.vmap(terms.marginal.entropy)(ended.marginal)
-        heard = feedback(entropy, h_random)
-        state = tell(terms.bandit, state, ended.arm, heard, closed)
+        told = ended_measures(terms.measures, ended, jax.vmap(terms.marginal.entropy)(ended.marginal))
+        f = jax.vmap(terms.feedback.hear, in_axes=(0, None, 0))(told, random, ended.arm)
+        state = tell(terms.bandit, state, ended.arm, f, closed)
         state, arms = choose(terms.bandit, key, state, closed)
-        return state, summarised(terms.measures, ended, closed, entropy, heard), arms
+        summary = Summary(closed=closed, arm=ended.arm, measures=compared(terms.measures, told, random, f))
+        return state, summary, arms
 
     def none(state: BanditState) -> tuple[BanditState, Summary, Array]:
         empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(some, state)[1])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,8 +34,15 @@ class EndFacts(NamedTuple):
     length: Any
     entropy: Any
     """H(p_theta_T) of the final marginal."""
+
+
+class HeardFacts(NamedTuple):
+    """What the comparison with a random agent tells; not a number where there is none."""
+
     feedback: Any
-    """What the bandit hears; not a number where nobody compares with a random agent."""
+    """What the bandit hears."""
+    distance: Mapping[str, Any]
+    """|x - x_rand| in units of the random agent, for the measures that are kept of it."""
 
 
 class Reduction(NamedTuple):
@@ -58,8 +65,8 @@ MEAN = Reduction(start=0.0, add=operator.add, finish=_per_step)
 LARGEST = Reduction(
     start=-math.inf, add=lambda so_far, value: array_module().maximum(so_far, value), finish=lambda most, steps: most
 )
-AT_END = None
-"""Not reduced: the episode's end tells it."""
+AT_END, HEARD = "at the end", "heard"
+"""Not reduced: the episode's end tells it, or the comparison with a random agent after it."""
 
 
 class Measure(NamedTuple):
@@ -68,8 +75,8 @@ class Measure(NamedTuple):
     name: str
     """Its column."""
     of: Callable[[Any], Any]
-    """What it is of a step (`StepFacts`), or of the end (`EndFacts`) if it is told there."""
-    over: Reduction | None
+    """What it is of a step (`StepFacts`), of the end (`EndFacts`) or of the comparison (`HeardFacts`)."""
+    over: Reduction | str
     """How its values are reduced over the steps."""
     chart: str
     """Its name in TensorBoard."""
@@ -82,7 +89,9 @@ MEASURES: tuple[Measure, ...] = (
     Measure("surprise", lambda step: step.surprise, MEAN, "surprise/mean"),
     Measure("surprise_peak", lambda step: step.surprise, LARGEST, "surprise/peak"),
     Measure("entropy", lambda end: end.entropy, AT_END, "surprise/entropy"),
-    Measure("feedback", lambda end: end.feedback, AT_END, "bandit/feedback"),
+    Measure("feedback", lambda heard: heard.feedback, HEARD, "bandit/feedback"),
+    Measure("feedback_entropy", lambda heard: heard.distance["entropy"], HEARD, "bandit/feedback_entropy"),
+    Measure("feedback_surprise", lambda heard: heard.distance["surprise"], HEARD, "bandit/feedback_surprise"),
 )
 """In every world, in the order of their columns; charts have CleanRL's names where it has one."""
 
@@ -102,17 +111,31 @@ def begun(table: Iterable[Measure], counters: Iterable[str]) -> Values:
     zero = np.float32(0)
     nothing = StepFacts(reward=zero, surprise=zero, death=np.bool_(False), counters=dict.fromkeys(counters, zero))
     xp = array_module()
-    return {each.name: xp.full((), each.over.start, each.of(nothing).dtype) for each in table if each.over is not None}
+    return {
+        each.name: xp.full((), each.over.start, each.of(nothing).dtype)
+        for each in table
+        if isinstance(each.over, Reduction)
+    }
 
 
 def stepped(table: Iterable[Measure], so_far: Values, step: StepFacts) -> Values:
     """One more step."""
-    return {each.name: each.over.add(so_far[each.name], each.of(step)) for each in table if each.over is not None}
+    return {
+        each.name: each.over.add(so_far[each.name], each.of(step)) for each in table if isinstance(each.over, Reduction)
+    }
 
 
 def finished(table: Iterable[Measure], so_far: Values, end: EndFacts) -> Values:
-    """Every measure of an episode that has ended."""
-    return {
-        each.name: each.of(end) if each.over is None else each.over.finish(so_far[each.name], end.length)
-        for each in table
-    }
+    """Every measure of an episode that has ended, but for what the comparison with a random agent tells."""
+    found: Values = {}
+    for each in table:
+        if isinstance(each.over, Reduction):
+            found[each.name] = each.over.finish(so_far[each.name], end.length)
+        elif each.over == AT_END:
+            found[each.name] = each.of(end)
+    return found
+
+
+def heard(table: Iterable[Measure], found: Values, facts: HeardFacts) -> Values:
+    """All of them, in the table's order."""
+    return {each.name: each.of(facts) if each.over == HEARD else found[each.name] for each in table}

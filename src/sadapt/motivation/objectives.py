@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sadapt.errors import UserError, nearest
 from sadapt.motivation.arrays import array_module
 
@@ -63,19 +61,3 @@ def payment(row: Objective, arm: Any, surprise: Any, extrinsic: Any, xp: Any = N
         return extrinsic
     signed = array_module(xp).where(arm == MINIMISE, -surprise, surprise)
     return signed + extrinsic if row.reward == "both" else signed
-
-
-def feedback(entropy: Any, h_random: Any) -> Any:
-    """f = |(H - H_rand) / H_rand|: how far the episode's final entropy ended from a random agent's."""
-    return abs((entropy - h_random) / h_random)
-
-
-def usable_baseline(h_random: float, source: str) -> float:
-    """Refuses an H_rand of zero or not a number, by which no feedback could be divided."""
-    if not np.isfinite(h_random) or abs(h_random) < 1e-9:
-        raise UserError(
-            f"the random agent's entropy in {source!r} is {h_random:g}, so the bandit's feedback "
-            "|(H - H_rand) / H_rand| is undefined: the marginal sees nothing that ever changes; "
-            "let it see other channels, or use another marginal"
-        )
-    return h_random

@@ -11,8 +11,9 @@ import numpy as np
 from sadapt.envs.base import Env
 from sadapt.errors import UserError
 from sadapt.motivation.baseline import play, play_constants, random_policy
+from sadapt.motivation.feedback import COMPARED, RandomAgent, away_from_random, summed_up, usable
 from sadapt.motivation.marginals import Marginal
-from sadapt.motivation.objectives import feedback, usable_baseline
+from sadapt.motivation.objectives import MAXIMISE, MINIMISE
 from sadapt.motivation.rollout import Played
 
 Progress = Callable[[str, float], None]
@@ -25,10 +26,28 @@ class PolicyRow:
     name: str
     entropy: float
     entropy_std: float
+    surprise: float
+    """Mean over an episode's steps."""
     task_return: float
     deaths: float
     length: float
     curve: np.ndarray
+
+
+@dataclass(frozen=True)
+class Room:
+    """How far one measure can be pushed away from a random agent's."""
+
+    random: float
+    random_std: float
+    low: float
+    high: float
+    low_policy: str
+    high_policy: str
+    feedback_low: float
+    feedback_high: float
+    favours: str
+    """The arm with more room: s-max, s-min, or neither."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +57,14 @@ class Report:
     env: str
     episodes: int
     horizon: int
-    h_random: float
-    h_random_std: float
-    h_low: float
-    h_high: float
-    low_policy: str
-    high_policy: str
-    feedback_low: float
-    feedback_high: float
-    favours: str
-    """The arm with more room: s-max, s-min, or neither."""
+    rooms: dict[str, Room]
+    """By entropy and by mean surprise, the two that feedback can go by."""
     rows: tuple[PolicyRow, ...]
+
+    @property
+    def h_random(self) -> float:
+        """The random agent's final entropy."""
+        return self.rooms["entropy"].random
 
 
 def probe(
@@ -71,23 +87,28 @@ def probe(
     for done, (name, policy) in enumerate(policies.items()):
         if on_progress:
             on_progress(name, done / (len(policies) + constants))
-        rows.append(_row(name, jax.device_get(play(env, marginal, policy, on_death=treatment)(keys))))
+        played = jax.device_get(play(env, marginal, policy, on_death=treatment)(keys))
+        rows.append(_row(name, played))
+        if name == "random":
+            random = summed_up(played.measures)
     if constants:
         if on_progress:
             on_progress("constant actions", len(policies) / (len(policies) + 1))
         rows.append(_best_constant(env, jax.device_get(play_constants(env, marginal, on_death=treatment)(keys))))
     if on_progress:
         on_progress("done", 1.0)
-    return _compare(env, episodes, tuple(rows))
+    rooms = {of: _room(of, usable(random, of, env.name), rows) for of in COMPARED}
+    return Report(env=env.name, episodes=episodes, horizon=env.horizon, rooms=rooms, rows=tuple(rows))
 
 
 def _row(name: str, played: Played) -> PolicyRow:
-    measures = played.summary.measures
+    measures = played.measures
     final = measures["entropy"].astype(np.float64)
     return PolicyRow(
         name=name,
         entropy=float(final.mean()),
         entropy_std=float(final.std()),
+        surprise=float(measures["surprise"].astype(np.float64).mean()),
         task_return=float(measures["return"].mean()),
         deaths=float(measures["deaths"].mean()),
         length=float(measures["length"].mean()),
@@ -97,27 +118,24 @@ def _row(name: str, played: Played) -> PolicyRow:
 
 def _best_constant(env: Env, played: Played) -> PolicyRow:
     """The constant action with the lowest entropy."""
-    best = int(np.argmin(played.summary.measures["entropy"].mean(axis=1)))
+    best = int(np.argmin(played.measures["entropy"].mean(axis=1)))
     return _row(f"always {env.actions[best]}", jax.tree.map(lambda x: x[best], played))
 
 
-def _compare(env: Env, episodes: int, rows: tuple[PolicyRow, ...]) -> Report:
-    random = next(row for row in rows if row.name == "random")
-    low, high = min(rows, key=lambda row: row.entropy), max(rows, key=lambda row: row.entropy)
-    h_random = usable_baseline(random.entropy, env.name)
-    f_low, f_high = (float(feedback(row.entropy, h_random)) for row in (low, high))
-    return Report(
-        env=env.name,
-        episodes=episodes,
-        horizon=env.horizon,
-        h_random=h_random,
-        h_random_std=random.entropy_std,
-        h_low=low.entropy,
-        h_high=high.entropy,
+def _room(of: str, random: RandomAgent, rows: list[PolicyRow]) -> Room:
+    """The policies that push a measure furthest, and what a bandit would hear of them."""
+    low, high = (end(rows, key=lambda row: getattr(row, of)) for end in (min, max))
+    hear = away_from_random(of, xp=np).hear
+    f_low = float(hear({of: getattr(low, of)}, random, MINIMISE))
+    f_high = float(hear({of: getattr(high, of)}, random, MAXIMISE))
+    return Room(
+        random=float(random.mean[of]),
+        random_std=float(random.std[of]),
+        low=getattr(low, of),
+        high=getattr(high, of),
         low_policy=low.name,
         high_policy=high.name,
         feedback_low=f_low,
         feedback_high=f_high,
         favours="neither" if f_low == f_high else "s-max" if f_high > f_low else "s-min",
-        rows=rows,
     )

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from sadapt.envs.base import Env
-from sadapt.motivation.episode import Answer, Episode, EpisodeRules, Fresh, Summary, Transition, select, summarised
+from sadapt.motivation.episode import Answer, Episode, EpisodeRules, Fresh, Transition, ended_measures, select
 from sadapt.motivation.marginals import Marginal
 
 Array = jax.Array
 Act = Callable[[Array, Episode], Array]
 """`act(key, episode) -> action`, for one world."""
 Advance = Callable[[Array, Episode], tuple[Episode, Transition]]
-UNHEARD: Any = np.float32("nan")
-"""The feedback of an episode of which no bandit hears."""
 
 
 class Played(NamedTuple):
-    """An episode: its summary, and the entropy after every observation (constant once ended)."""
+    """An episode: its measures, and the entropy after every observation (constant once ended)."""
 
-    summary: Summary
+    measures: dict[str, Array]
     entropy_curve: Array
 
 
@@ -57,6 +54,6 @@ def play(key: Array, env: Env, marginal: Marginal, rules: EpisodeRules, act: Act
         return (episode, ended | transition.closed), marginal.entropy(episode.marginal)
 
     keys = jax.random.split(key_play, rules.horizon)
-    (episode, closed), curve = jax.lax.scan(one, (first, jnp.zeros((), bool)), keys)
-    summary = summarised(rules.measures, episode, closed, curve[-1], UNHEARD)
-    return Played(summary, jnp.concatenate([marginal.entropy(first.marginal)[None], curve]))
+    (episode, _), curve = jax.lax.scan(one, (first, jnp.zeros((), bool)), keys)
+    told = ended_measures(rules.measures, episode, curve[-1])
+    return Played(told, jnp.concatenate([marginal.entropy(first.marginal)[None], curve]))

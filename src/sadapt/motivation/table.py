@@ -1,9 +1,11 @@
-"""The marginals and bandits that come with the program."""
+"""The marginals, feedbacks and bandits that come with the program."""
 
 from __future__ import annotations
 
 from sadapt.motivation.bandits.d3rb import D3RBSettings, d3rb
+from sadapt.motivation.bandits.relative import RelativeSettings, relative
 from sadapt.motivation.bandits.ucb import UCBSettings, from_settings
+from sadapt.motivation.feedback import FeedbackSettings, of_entropy, of_surprise
 from sadapt.motivation.marginals.auto import AutoSettings, auto
 from sadapt.motivation.marginals.bernoulli import BernoulliSettings, of_bits
 from sadapt.motivation.marginals.gaussian import GaussianSettings, of_numbers
@@ -15,5 +17,9 @@ register("marginal", "bernoulli", of_bits, BernoulliSettings)
 register("marginal", "gaussian", of_numbers, GaussianSettings)
 register("marginal", "kt", kt)
 
+register("feedback", "entropy", of_entropy, FeedbackSettings)
+register("feedback", "surprise", of_surprise, FeedbackSettings)
+
 register("bandit", "ucb", from_settings, UCBSettings)
 register("bandit", "d3rb", d3rb, D3RBSettings)
+register("bandit", "relative", relative, RelativeSettings)

@@ -14,6 +14,7 @@ from sadapt.errors import UserError, nearest
 from sadapt.motivation import objectives
 from sadapt.motivation.augmented import Augmented
 from sadapt.motivation.episode import Episode
+from sadapt.motivation.feedback import RandomAgent, as_plain, from_plain, known_by_entropy
 from sadapt.motivation.objectives import ARMS
 from sadapt.registry import Own
 from sadapt.runs import checkpoint, config
@@ -36,7 +37,9 @@ class Agent:
     def __init__(self, prog: Program, settings: Settings, params: Any, facts: dict[str, Any], source: str) -> None:
         self.program, self.settings, self.env = prog, settings, prog.env
         self.params, self.facts, self.source = params, facts, source
-        self.h_random = float(facts["h_random"])
+        known = "random" in facts
+        self.random = from_plain(facts["random"], source) if known else known_by_entropy(facts["h_random"])
+        self.h_random = float(self.random.mean["entropy"])
         self.step = int(facts["step"])
 
     @property
@@ -132,12 +135,19 @@ def _agent_in(folder: RunFolder, tensors: dict[str, np.ndarray], facts: dict[str
         text = folder.layout.read_text(encoding="utf-8")
         settings["world"] = {**settings.get("world", {}), "layout": text if "\n" in text else text + "\n"}
     params = _below(PARAMS, tensors)
-    told = {**facts, "settings": settings, "h_random": float(tensors["h_random"]), "arms": None}
+    told = {**facts, "settings": settings, "random": _random(tensors), "arms": None}
     agent = _agent(params, told, str(folder), own)
     bandit = agent.program.parts.bandit
     standing = bandit.standing(checkpoint.tree_like(jax.eval_shape(bandit.init), _below(BANDIT, tensors)))
     agent.facts["arms"] = {name: np.asarray(part).tolist() for name, part in standing._asdict().items()}
     return agent
+
+
+def _random(tensors: dict[str, np.ndarray]) -> dict[str, dict[str, Any]]:
+    """The random agent, in the types that JSON knows; of a checkpoint of before, its entropy alone."""
+    if "h_random" in tensors:
+        return as_plain(known_by_entropy(float(tensors["h_random"])))
+    return as_plain(RandomAgent(*(_below(f"random/{part}/", tensors) for part in RandomAgent._fields)))
 
 
 def _below(prefix: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -10,9 +11,10 @@ import numpy as np
 
 from sadapt.envs.base import Env, HostEnv
 from sadapt.errors import UserError
-from sadapt.motivation.measures import EndFacts, Values, finished
-from sadapt.motivation.objectives import ARMS, feedback
-from sadapt.motivation.rollout import UNHEARD, play
+from sadapt.motivation.episode import compared, ended_measures
+from sadapt.motivation.measures import Values
+from sadapt.motivation.objectives import ARMS
+from sadapt.motivation.rollout import play
 from sadapt.runs.agent import Agent
 from sadapt.runs.playback import moments
 
@@ -43,7 +45,11 @@ class Evaluation(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """In the types that JSON knows."""
-        return {**self._asdict(), "measures": {name: value._asdict() for name, value in self.measures.items()}}
+        measures = {
+            name: {part: value if math.isfinite(value) else None for part, value in spread._asdict().items()}
+            for name, spread in self.measures.items()
+        }
+        return {**self._asdict(), "measures": measures}
 
 
 def evaluate(
@@ -58,8 +64,8 @@ def evaluate(
 
     play_all = _outside if isinstance(agent.env, HostEnv) else _inside
     found = play_all(agent, chosen, episodes, seed, epsilon)
-    found["feedback"] = feedback(found["entropy"], agent.h_random)
-    names = [measure.name for measure in agent.program.rules.measures]
+    heard = jax.vmap(agent.program.parts.feedback.hear, in_axes=(0, None, None))(found, agent.random, jnp.int32(chosen))
+    found = compared(agent.program.rules.measures, found, agent.random, heard)
     return Evaluation(
         source=agent.source,
         env=agent.settings.env,
@@ -68,7 +74,7 @@ def evaluate(
         step=agent.step,
         episodes=episodes,
         h_random=agent.h_random,
-        measures={name: Spread(float(np.mean(found[name])), float(np.std(found[name]))) for name in names},
+        measures={name: Spread(float(np.mean(values)), float(np.std(values))) for name, values in found.items()},
     )
 
 
@@ -79,7 +85,7 @@ def _inside(agent: Agent, arm: int, episodes: int, seed: int, epsilon: float) ->
 
     def one(key: jax.Array) -> Values:
         act = lambda key, episode: agent.act_in(key, episode, epsilon)  # noqa: E731
-        return play(key, env, prog.marginal, prog.rules, act, jnp.int32(arm)).summary.measures
+        return play(key, env, prog.marginal, prog.rules, act, jnp.int32(arm)).measures
 
     player = jax.jit(jax.vmap(one))
     keys = jax.random.split(jax.random.key(seed), -(-episodes // BATCH) * BATCH if episodes > BATCH else episodes)
@@ -93,6 +99,5 @@ def _outside(agent: Agent, arm: int, episodes: int, seed: int, epsilon: float) -
     for number in range(episodes):
         *_, last = moments(agent, arm, seed=seed * episodes + number, epsilon=epsilon)
         entropy = agent.program.marginal.entropy(last.episode.marginal)
-        end = EndFacts(length=last.episode.t, entropy=entropy, feedback=UNHEARD)
-        rows.append(finished(agent.program.rules.measures, last.episode.so_far, end))
+        rows.append(ended_measures(agent.program.rules.measures, last.episode, entropy))
     return jax.tree.map(lambda *each: np.asarray(each, np.float64), *rows)

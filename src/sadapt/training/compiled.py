@@ -10,8 +10,9 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from sadapt.envs.base import Env
-from sadapt.motivation.baseline import random_entropy
+from sadapt.motivation.baseline import random_agent
 from sadapt.motivation.episode import Answer, Fresh
+from sadapt.motivation.feedback import RandomAgent, nobody, usable
 from sadapt.training.program import Program, TrainState
 
 Array = jax.Array
@@ -42,10 +43,10 @@ def one_step(prog: Program, state: TrainState) -> TrainState:
     return prog.observe(state, actions, answer_worlds(prog, state, actions))
 
 
-def start(prog: Program, key: Array, h_random: Array) -> TrainState:
+def start(prog: Program, key: Array, random: RandomAgent) -> TrainState:
     """The state before the first step."""
     key_worlds, key_run = jax.random.split(key)
-    return prog.init(key_run, fresh_worlds(prog, key_worlds), h_random)
+    return prog.init(key_run, fresh_worlds(prog, key_worlds), random)
 
 
 def chunk(prog: Program, *, learn: bool = True) -> Chunk:
@@ -69,15 +70,16 @@ def chunk(prog: Program, *, learn: bool = True) -> Chunk:
     return run
 
 
-def baseline(prog: Program) -> Callable[[Array], float]:
-    """`key -> H_rand` in this run's world, by its own marginal, horizon and treatment of deaths."""
-    return random_entropy(
+def baseline(prog: Program) -> Callable[[Array], RandomAgent]:
+    """`key -> the random agent` in this run's world, by its own marginal, horizon and treatment of deaths."""
+    measured = random_agent(
         _world(prog),
         prog.marginal,
         on_death=prog.parts.on_death,
         horizon=prog.rules.horizon,
         count=prog.sizes.random_episodes,
     )
+    return lambda key: usable(measured(key), prog.parts.feedback.of, prog.env.name)
 
 
 def driver(prog: Program, over: Callable[[Chunk], Chunk] = lambda chunk: chunk) -> Chunk:
@@ -110,21 +112,22 @@ def keys_of(seed: int) -> tuple[Array, Array]:
 def launch(prog: Program, seed: int) -> TrainState:
     """A run's first state, from its seed."""
     key_baseline, key_run = keys_of(seed)
-    h_random = jnp.float32(baseline(prog)(key_baseline))
-    return jax.jit(lambda key, h: start(prog, key, h))(key_run, h_random)
+    random = baseline(prog)(key_baseline)
+    return jax.jit(lambda key, random: start(prog, key, random))(key_run, random)
 
 
 def shapes(prog: Program) -> TrainState:
     """A run's state as shapes and dtypes alone; nothing is computed."""
-    return jax.eval_shape(lambda key: start(prog, key, jnp.float32(0.0)), jax.random.key(0))
+    return jax.eval_shape(lambda key: start(prog, key, nobody()), jax.random.key(0))
 
 
 def launch_seeds(prog: Program, seeds: Sequence[int]) -> TrainState:
     """First states of several seeds, stacked, and spread over the devices where their number divides."""
     estimate = baseline(prog)
     keys = [keys_of(seed) for seed in seeds]
-    h_random = jnp.asarray([estimate(key) for key, _ in keys], jnp.float32)
-    states = jax.jit(jax.vmap(lambda key, h: start(prog, key, h)))(jnp.stack([key for _, key in keys]), h_random)
+    random = jax.tree.map(lambda *each: jnp.stack(each), *[estimate(key) for key, _ in keys])
+    begin = jax.jit(jax.vmap(lambda key, random: start(prog, key, random)))
+    states = begin(jnp.stack([key for _, key in keys]), random)
     devices = jax.devices()
     if len(devices) == 1 or len(seeds) % len(devices):
         return states

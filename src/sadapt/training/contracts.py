@@ -17,7 +17,9 @@ from sadapt.learners.networks import Network, Spec
 from sadapt.motivation.augmented import Augmented
 from sadapt.motivation.bandits import Bandit
 from sadapt.motivation.episode import Answer, Fresh
+from sadapt.motivation.feedback import Feedback, nobody
 from sadapt.motivation.marginals import Marginal
+from sadapt.motivation.measures import HEARD, episode_measures
 from sadapt.registry import broken, called
 
 Array = jax.Array
@@ -72,6 +74,20 @@ def check_bandit(name: str, bandit: Bandit, arms: int) -> None:
     standing = called("bandit", name, bandit.standing, state)
     if not all(jnp.shape(part) == (arms,) and np.isfinite(part).all() for part in standing):
         raise tell(f"standing gave {[_shown(part) for part in standing]}; means and counts must be finite, one an arm")
+
+
+def check_feedback(name: str, feedback: Feedback, env: Facts, arms: int) -> None:
+    """One finite float an episode, whatever its arm; also where it is compiled."""
+    tell = partial(broken, "feedback", name)
+    if not isinstance(feedback.of, str):
+        raise tell(f"of is {feedback.of!r}; it must be the name of a measure")
+    known = [each.name for each in episode_measures(env.counters) if each.over != HEARD]
+    for arm in range(arms):
+        measures = {each: jnp.float32(2 + place) for place, each in enumerate(known)}
+        heard = called("feedback", name, feedback.hear, measures, nobody(), jnp.int32(arm))
+        if jnp.shape(heard) != () or not np.isfinite(heard):
+            raise tell(f"hear gave {_shown(heard)} for an episode; it must be one finite number")
+        called("feedback", name, jax.eval_shape, feedback.hear, measures, nobody(), jnp.int32(arm))
 
 
 def check_network(name: str, network: Network, spec: Spec, env: Facts) -> None:
@@ -148,7 +164,7 @@ def check_learner(name: str, prog: Any) -> None:
     def traced(function: Callable[..., Any], *told: Any) -> Any:
         return called("learner", name, jax.eval_shape, function, *told)
 
-    state = traced(lambda: prog.init(jax.random.key(0), _fresh(env, num_envs), jnp.float32(1)))
+    state = traced(lambda: prog.init(jax.random.key(0), _fresh(env, num_envs), nobody()))
     if not hasattr(state.learner, "params"):
         raise broken("learner", name, "its state has no field `params`")
     after, actions = traced(prog.act, state)

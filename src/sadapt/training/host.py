@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ import numpy as np
 
 from sadapt.envs.base import Env, HostWorlds, Step, WorldFailed
 from sadapt.motivation.episode import Answer, Fresh, select
-from sadapt.motivation.objectives import usable_baseline
+from sadapt.motivation.feedback import COMPARED, RandomAgent, nobody, usable
 from sadapt.training.packing import Packed, Packing, packing
 from sadapt.training.parts import at_random
 from sadapt.training.program import Program, TrainState, compose
@@ -59,17 +58,17 @@ class JaxWorlds:
         pass
 
 
-def start(prog: Program, worlds: HostWorlds, key: Array, h_random: float) -> TrainState:
+def start(prog: Program, worlds: HostWorlds, key: Array, random: RandomAgent) -> TrainState:
     """The state before the first step."""
     key_worlds, key_run = jax.random.split(key)
     obs = worlds.restart(key_worlds, np.ones(prog.sizes.num_envs, bool))
-    return jax.jit(prog.init)(key_run, Fresh((), jnp.asarray(obs)), jnp.float32(h_random))
+    return jax.jit(prog.init)(key_run, Fresh((), jnp.asarray(obs)), random)
 
 
 def shapes(prog: Program) -> TrainState:
     """A run's state as shapes and dtypes alone; nothing is computed."""
     obs: Any = jax.ShapeDtypeStruct((prog.sizes.num_envs, *prog.env.obs_shape), prog.env.obs_dtype)
-    return jax.eval_shape(prog.init, jax.random.key(0), Fresh((), obs), jnp.float32(0))
+    return jax.eval_shape(prog.init, jax.random.key(0), Fresh((), obs), nobody())
 
 
 class Plan(NamedTuple):
@@ -161,19 +160,29 @@ def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainSta
     return advance
 
 
-def random_measures(prog: Program, worlds: HostWorlds, key: Array) -> dict[str, float]:
-    """The mean of every measure over at least `random_episodes` episodes of random play."""
+def baseline(prog: Program, worlds: HostWorlds, key: Array) -> RandomAgent:
+    """The random agent, from at least `random_episodes` episodes of random play.
+
+    Deviations between episodes are estimated from those between rounds of all worlds, sqrt(episodes a round) as large.
+    """
     idle = compose(prog.env, at_random(prog.parts))
     (pack, unpack), steps, observe = play(idle, worlds)
-    state = start(idle, worlds, key, math.nan)
-    while float(state.tally.episodes) < prog.sizes.random_episodes:
+    state = start(idle, worlds, key, nobody())
+    rounds: list[dict[str, np.ndarray]] = []
+    ended, before = 0.0, jax.device_get(state.tally)
+    while ended < prog.sizes.random_episodes:
         state = unpack(steps(pack(state), prog.rules.horizon, observe))
-    return {name: float(total / state.tally.episodes) for name, total in state.tally.measures.items()}
-
-
-def baseline(prog: Program, worlds: HostWorlds, key: Array) -> float:
-    """H_rand: the random agent's mean final entropy."""
-    return usable_baseline(random_measures(prog, worlds, key)["entropy"], prog.env.name)
+        now = jax.device_get(state.tally)
+        new = float(now.episodes - before.episodes)
+        rounds.append({name: (now.measures[name] - before.measures[name]) / new for name in COMPARED})
+        ended, before = float(now.episodes), now
+    each = {name: np.asarray([one[name] for one in rounds], np.float64) for name in COMPARED}
+    per_round = np.sqrt(ended / len(rounds))
+    random = RandomAgent(
+        mean={name: np.float32(before.measures[name] / before.episodes) for name in COMPARED},
+        std={name: np.float32(per_round * np.std(values)) for name, values in each.items()},
+    )
+    return usable(random, prog.parts.feedback.of, prog.env.name)
 
 
 def revived(prog: Program, worlds: HostWorlds, state: TrainState) -> TrainState:

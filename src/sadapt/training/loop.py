@@ -11,6 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from sadapt.motivation.feedback import COMPARED
 from sadapt.training import metrics
 from sadapt.training.driver import driver
 from sadapt.training.memory import require_memory
@@ -41,7 +42,8 @@ class Turn(NamedTuple):
 
 
 def require_sane(prog: Program, state: TrainState) -> None:
-    """Stops a run whose loss is not a number or has exploded."""
+    """Stops a run whose bandit has heard what is not a number, or whose loss is none or has exploded."""
+    _require_finite_feedback(prog, state)
     updates, total = float(state.tally.updates), state.tally.reports.get("loss")
     if not updates or total is None or prog.learner.policy is None:
         return
@@ -52,6 +54,21 @@ def require_sane(prog: Program, state: TrainState) -> None:
     raise Diverged(
         f"the loss {what} at step {int(state.step):,} of {prog.env.name} ({prog.parts.objective.title}): learning has "
         f"diverged. Try {prog.learner.remedy}, or a --reward-clip of 5"
+    )
+
+
+def _require_finite_feedback(prog: Program, state: TrainState) -> None:
+    """A bandit that has once heard such feedback never chooses again."""
+    tally, ended = state.tally, int(state.tally.episodes)
+    if not prog.parts.objective.adaptive or not ended or math.isfinite(tally.measures["feedback"]):
+        return
+    what = "is not a number" if math.isnan(tally.measures["feedback"]) else "is infinite"
+    means = {name: float(tally.measures[name]) / ended for name in COMPARED}
+    told = ", ".join(f"{name} {mean:g} (random {float(state.random.mean[name]):g})" for name, mean in means.items())
+    raise Diverged(
+        f"the feedback of an episode among the last {ended:,} (up to episode {int(state.ended):,}, step "
+        f"{int(state.step):,}) {what}: their means are {told} in {prog.env.name}. A bandit cannot go on from there; "
+        "use another --feedback, or another --marginal if these are no numbers either"
     )
 
 

@@ -23,6 +23,7 @@ CHARTS = {
     "episodes": "charts/episodes",
     CLOCK: "charts/SPS",
     "h_random": "surprise/h_random",
+    "surprise_random": "surprise/mean_random",
     "alpha": "bandit/share_s_min",
     "mu_max": "bandit/mean_s_max",
     "mu_min": "bandit/mean_s_min",
@@ -51,14 +52,15 @@ def row(prog: Program, state: TrainState, *, steps_per_second: float | None = No
 
     told = {each.name: mean(tally.measures[each.name], ended) for each in prog.rules.measures}
     counted = {name: told.pop(name) for name in sorted(prog.env.counters)}
-    heard = told.pop("feedback", None)  # its place is among the bandit's columns
+    heard = {name: told.pop(name) for name in [*told] if name.startswith("feedback")}
     return {
         "step": int(state.step),
         "episodes": int(state.ended),
         **told,
-        "h_random": float(state.h_random),
+        "h_random": float(state.random.mean["entropy"]),
+        "surprise_random": float(state.random.mean["surprise"]),
         "alpha": mean(tally.arm, ended) if adaptive else None,
-        "feedback": heard,
+        **heard,
         "mu_max": arm(standing.means, 0),
         "mu_min": arm(standing.means, 1),
         "n_max": arm(standing.counts, 0),

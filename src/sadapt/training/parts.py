@@ -14,8 +14,9 @@ from sadapt.learners.base import Learner, Payment, Task
 from sadapt.learners.idle import idle
 from sadapt.learners.networks import Network, Spec, per_arm
 from sadapt.motivation.bandits import Bandit, patient
-from sadapt.motivation.building import build_bandit, build_marginal, build_normaliser
+from sadapt.motivation.building import build_bandit, build_feedback, build_marginal, build_normaliser
 from sadapt.motivation.episode import EpisodeRules, episodes
+from sadapt.motivation.feedback import Feedback
 from sadapt.motivation.marginals import InputSpec, Marginal
 from sadapt.motivation.normalisation import Normaliser, unnormalised
 from sadapt.motivation.objectives import ARMS, OBJECTIVES, Objective, payment
@@ -46,6 +47,7 @@ class Parts(NamedTuple):
     objective: Objective
     marginal: Marginal
     bandit: Bandit
+    feedback: Feedback
     on_death: str
     rules: EpisodeRules
     normaliser: Normaliser
@@ -60,11 +62,13 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
     own, row, wanted = own or {}, OBJECTIVES[settings.objective], settings.motivation
     marginal = marginal_of(env, settings.marginal, own)
     bandit = bandit_of(env, row, settings, own)
+    feedback = feedback_of(env, settings.feedback, own)
     on_death = env.on_death if wanted.on_death == "auto" else wanted.on_death
     rules = episodes(
         env,
         marginal,
         bandit,
+        feedback=feedback,
         on_death=on_death,
         horizon=settings.horizon,
         horizon_is_terminal=wanted.horizon_is_terminal(row),
@@ -87,6 +91,7 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
         objective=row,
         marginal=marginal,
         bandit=bandit,
+        feedback=feedback,
         on_death=on_death,
         rules=rules,
         normaliser=normaliser,
@@ -128,6 +133,14 @@ def marginal_of(env: Facts, choice: Choice, own: Own) -> Marginal:
     if is_foreign("marginal", choice, own):
         contracts.check_marginal(choice.name, marginal, env)
     return marginal
+
+
+def feedback_of(env: Facts, choice: Choice, own: Own) -> Feedback:
+    """What the run's bandit hears."""
+    feedback = build_feedback(choice, own)
+    if is_foreign("feedback", choice, own):
+        contracts.check_feedback(choice.name, feedback, env, len(ARMS))
+    return feedback
 
 
 def bandit_of(env: Facts, row: Objective, settings: Settings, own: Own) -> Bandit:

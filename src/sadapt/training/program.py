@@ -16,6 +16,7 @@ from sadapt.envs.base import AnyEnv
 from sadapt.learners.base import Learner, LearnerState
 from sadapt.motivation.bandits import BanditState
 from sadapt.motivation.episode import Answer, Episode, EpisodeRules, Fresh
+from sadapt.motivation.feedback import RandomAgent
 from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.normalisation import NormaliserState
 from sadapt.motivation.objectives import payment
@@ -39,7 +40,7 @@ class TrainState(NamedTuple):
     """Environment steps so far."""
     ended: Array
     """Episodes that have ended so far."""
-    h_random: Array
+    random: RandomAgent
     episodes: Episode
     bandit: BanditState
     normaliser: NormaliserState
@@ -52,8 +53,8 @@ class Program(NamedTuple):
 
     env: AnyEnv
     parts: Parts
-    init: Callable[[Array, Fresh, Array], TrainState]
-    """`init(key, N fresh worlds, h_random) -> state`."""
+    init: Callable[[Array, Fresh, RandomAgent], TrainState]
+    """`init(key, N fresh worlds, random agent) -> state`."""
     act: Callable[[TrainState], tuple[TrainState, Array]]
     observe: Callable[[TrainState, Array, Answer], TrainState]
     update: Callable[[TrainState], TrainState]
@@ -104,7 +105,7 @@ def views(parts: Parts, episodes: Episode) -> Any:
     return jax.vmap(lambda episode: parts.learner.view(parts.rules.look(episode)))(episodes)
 
 
-def init(parts: Parts, key: Array, fresh: Fresh, h_random: Array) -> TrainState:
+def init(parts: Parts, key: Array, fresh: Fresh, random: RandomAgent) -> TrainState:
     """The state before the first step."""
     key_learner, key_arms, key_run, key_world = jax.random.split(key, 4)
     rules, learner = parts.rules, parts.learner
@@ -115,7 +116,7 @@ def init(parts: Parts, key: Array, fresh: Fresh, h_random: Array) -> TrainState:
         world_key=key_world,
         step=jnp.zeros((), jnp.int32),
         ended=jnp.zeros((), jnp.int32),
-        h_random=jnp.asarray(h_random, jnp.float32),
+        random=jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), random),
         episodes=begun,
         bandit=bandit,
         normaliser=parts.normaliser.init(),
@@ -137,9 +138,7 @@ def observe(parts: Parts, state: TrainState, actions: Array, answer: Answer) -> 
     key, key_shock, key_arms = jax.random.split(state.key, 3)
     shocks = jax.random.split(key_shock, num_envs)
     after, transition = jax.vmap(rules.absorb)(shocks, state.episodes, answer)
-    bandit, begun, summary = rules.settle(
-        key_arms, state.bandit, state.h_random, after, transition.closed, answer.fresh
-    )
+    bandit, begun, summary = rules.settle(key_arms, state.bandit, state.random, after, transition.closed, answer.fresh)
     raw = payment(parts.objective, transition.arm, transition.surprise, transition.extrinsic)
     return state._replace(
         key=key,

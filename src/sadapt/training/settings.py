@@ -50,6 +50,7 @@ class Settings(Composite):
     """Modules to import first, which register worlds and parts of your own."""
     motivation: MotivationSettings = group(MotivationSettings)
     marginal: Choice = part("marginal", "auto")
+    feedback: Choice = part("feedback", "entropy")
     bandit: Choice = part("bandit", "ucb")
     network: Choice = part("network", "auto")
     learner: Choice = part("learner", "pqn")
