@@ -114,7 +114,7 @@ def test_an_unknown_world_is_one_paragraph_with_the_nearest_name(command):
     ("words", "hint"),
     [
         (["prob", "tetris"], "did you mean 'probe'?"),
-        (["xyz"], "choose one of: bench, claims, eval, export, figures, film, list"),
+        (["xyz"], "choose one of: adaptation, bench, claims, eval, export, figures, film, list"),
         (["probe", "tetris", "--episode", "3"], "--episodes"),
         (["probe", "tetris", "--episodes", "few"], "--episodes"),
         (["probe", "tetris", "--episodes", "0"], "--episodes must be at least 1; got 0"),
