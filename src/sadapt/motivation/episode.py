@@ -246,7 +246,7 @@ def ended_measures(table: tuple[Measure, ...], ended: Episode, entropy: Array) -
 
 def compared(table: tuple[Measure, ...], told: dict[str, Array], random: RandomAgent, f: Array) -> dict[str, Array]:
     """The same with the feedback, and with how far each measure that is kept of a random agent has moved."""
-    away = {name: abs(distance(told[name], random.mean[name], random.std[name], jnp)) for name in COMPARED}
+    away = {name: abs(distance(told[name], random, name, jnp)) for name in COMPARED}
     return measures.heard(table, told, HeardFacts(feedback=f, distance=away))
 
 

@@ -27,6 +27,11 @@ class RandomAgent(NamedTuple):
 
     mean: dict[str, Any]
     std: dict[str, Any]
+    unit: dict[str, Any] | None = None
+    """What distances are divided by, where it has been worked out beforehand."""
+
+
+MEASURED = ("mean", "std")
 
 
 class Feedback(NamedTuple):
@@ -46,9 +51,16 @@ class FeedbackSettings(Checked):
     """Count what was moved against the arm's own direction as negative."""
 
 
-def distance(value: Any, mean: Any, std: Any, xp: Any) -> Any:
+def with_units(random: RandomAgent, xp: Any) -> RandomAgent:
+    """max(|x_rand|, deviation of x_rand) of every measure, worked out once and not in every step."""
+    return random._replace(unit={name: xp.maximum(abs(mean), random.std[name]) for name, mean in random.mean.items()})
+
+
+def distance(value: Any, random: RandomAgent, of: str, xp: Any) -> Any:
     """(x - x_rand) / max(|x_rand|, deviation of x_rand)."""
-    return (value - mean) / xp.maximum(abs(mean), std)
+    units = random.unit or with_units(random, xp).unit
+    assert units is not None
+    return (value - random.mean[of]) / units[of]
 
 
 def away_from_random(of: str, *, signed: bool = False, xp: Any = None) -> Feedback:
@@ -56,7 +68,7 @@ def away_from_random(of: str, *, signed: bool = False, xp: Any = None) -> Feedba
     xp = array_module(xp)
 
     def hear(measures: Measures, random: RandomAgent, arm: Any) -> Any:
-        moved = distance(measures[of], random.mean[of], random.std[of], xp)
+        moved = distance(measures[of], random, of, xp)
         return xp.where(arm == MINIMISE, -moved, moved) if signed else abs(moved)
 
     return Feedback(hear, of)
@@ -80,14 +92,14 @@ def as_plain(random: RandomAgent) -> dict[str, dict[str, Any]]:
     """In the types that JSON knows; what was not measured is None."""
     return {
         part: {name: float(value) if np.isfinite(value) else None for name, value in held.items()}
-        for part, held in random._asdict().items()
+        for part, held in (("mean", random.mean), ("std", random.std))
     }
 
 
 def from_plain(given: Any, source: str) -> RandomAgent:
     """What `as_plain` gave."""
     try:
-        parts = {part: {name: _number(given[part][name]) for name in COMPARED} for part in RandomAgent._fields}
+        parts = {part: {name: _number(given[part][name]) for name in COMPARED} for part in MEASURED}
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{source} holds no random agent (it lacks {error}): expected mean and std of {' and '.join(COMPARED)}, as "

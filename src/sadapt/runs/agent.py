@@ -14,7 +14,7 @@ from sadapt.errors import UserError, nearest
 from sadapt.motivation import objectives
 from sadapt.motivation.augmented import Augmented
 from sadapt.motivation.episode import Episode
-from sadapt.motivation.feedback import RandomAgent, as_plain, from_plain, known_by_entropy
+from sadapt.motivation.feedback import MEASURED, RandomAgent, as_plain, from_plain, known_by_entropy
 from sadapt.motivation.objectives import ARMS
 from sadapt.registry import Own
 from sadapt.runs import checkpoint, config
@@ -147,7 +147,7 @@ def _random(tensors: dict[str, np.ndarray]) -> dict[str, dict[str, Any]]:
     """The random agent, in the types that JSON knows; of a checkpoint of before, its entropy alone."""
     if "h_random" in tensors:
         return as_plain(known_by_entropy(float(tensors["h_random"])))
-    return as_plain(RandomAgent(*(_below(f"random/{part}/", tensors) for part in RandomAgent._fields)))
+    return as_plain(RandomAgent(*(_below(f"random/{part}/", tensors) for part in MEASURED)))
 
 
 def _below(prefix: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

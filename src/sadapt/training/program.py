@@ -16,7 +16,7 @@ from sadapt.envs.base import AnyEnv
 from sadapt.learners.base import Learner, LearnerState
 from sadapt.motivation.bandits import BanditState
 from sadapt.motivation.episode import Answer, Episode, EpisodeRules, Fresh
-from sadapt.motivation.feedback import RandomAgent
+from sadapt.motivation.feedback import RandomAgent, with_units
 from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.normalisation import NormaliserState
 from sadapt.motivation.objectives import payment
@@ -116,7 +116,7 @@ def init(parts: Parts, key: Array, fresh: Fresh, random: RandomAgent) -> TrainSt
         world_key=key_world,
         step=jnp.zeros((), jnp.int32),
         ended=jnp.zeros((), jnp.int32),
-        random=jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), random),
+        random=with_units(jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), random), jnp),
         episodes=begun,
         bandit=bandit,
         normaliser=parts.normaliser.init(),
