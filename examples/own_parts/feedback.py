@@ -25,7 +25,7 @@ def further(settings: FurtherSettings = FurtherSettings(), xp: Any = None) -> Fe
     weights = {"entropy": 1.0, "surprise": settings.surprise_weight}
 
     def hear(measures: Measures, random: RandomAgent, arm: Any) -> Any:
-        far = [w * abs(distance(measures[of], random.mean[of], random.std[of], xp)) for of, w in weights.items()]
+        far = [w * abs(distance(measures[of], random, of, xp)) for of, w in weights.items()]
         return xp.maximum(*far)
 
     return Feedback(hear, of="entropy")
