@@ -7,7 +7,7 @@ from typing import Any
 
 from sadapt.composite import all_changed
 from sadapt.envs.base import AnyEnv, Env, HostEnv
-from sadapt.envs.registry import make
+from sadapt.envs.registry import make, make_any
 from sadapt.errors import UserError
 from sadapt.motivation import probe as probing
 from sadapt.motivation.marginals import Marginal
@@ -121,8 +121,6 @@ def resume(
 
 def load(run: Run, *, trust: bool = False, env: AnyEnv | str | None = None, **parts: Any) -> Agent:
     """The agent in a run's folder or in an exported file; objects and `trust` as in `resume`."""
-    from sadapt.envs.registry import make_any
-
     own = _own(env=make_any(env) if isinstance(env, str) else env, **_kinds(parts))[1]
     return load_agent(str(run), trust=trust, own=own)
 

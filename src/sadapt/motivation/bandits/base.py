@@ -31,3 +31,14 @@ class Bandit(NamedTuple):
     """`abandon(state, arm) -> state`, as if one pending pull of `arm` had never been."""
     standing: Callable[[BanditState], Standing]
     arms: int
+
+
+def begun(state: BanditState, arm: Any, xp: Any) -> BanditState:
+    """The state with one more episode of `arm` under way, for states that count them in `pending`."""
+    return state._replace(pending=state.pending + (xp.arange(len(state.pending)) == arm).astype(xp.float32))
+
+
+def abandoned(state: BanditState, arm: Any, xp: Any) -> BanditState:
+    """The same with one less."""
+    one = (xp.arange(len(state.pending)) == arm).astype(xp.float32)
+    return state._replace(pending=xp.maximum(state.pending - one, 0))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from sadapt.fields import Checked, Positive, Share
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.bandits.base import Bandit, Standing
+from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def d3rb(arms: int, settings: D3RBSettings = D3RBSettings(), *, xp: Any = None) 
     def select(draws: Any, state: D3RBState) -> tuple[D3RBState, Any]:
         balance = state.regret * xp.sqrt(state.counts + state.pending)
         arm = xp.argmax(xp.where(balance == xp.min(balance), draws, xp.float32(-1))).astype(xp.int32)
-        return state._replace(pending=state.pending + (index == arm).astype(xp.float32)), arm
+        return begun(state, arm, xp), arm
 
     def update(state: D3RBState, arm: Any, feedback: Any) -> D3RBState:
         pulled = (index == arm).astype(xp.float32)
@@ -70,6 +70,6 @@ def d3rb(arms: int, settings: D3RBSettings = D3RBSettings(), *, xp: Any = None) 
         return abandon(state, arm)._replace(sums=sums, counts=counts, regret=regret)
 
     def abandon(state: D3RBState, arm: Any) -> D3RBState:
-        return state._replace(pending=xp.maximum(state.pending - (index == arm).astype(xp.float32), 0))
+        return abandoned(state, arm, xp)
 
     return Bandit(init=init, select=select, update=update, abandon=abandon, standing=standing, arms=arms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.bandits.base import Bandit
+from sadapt.motivation.bandits.base import Bandit, begun
 from sadapt.motivation.bandits.ucb import MeansState, ucb
 
 
@@ -16,6 +16,6 @@ def fixed(arm: int, *, arms: int = 2, xp: Any = None) -> Bandit:
     chosen = xp.asarray(arm, xp.int32)
 
     def select(draws: Any, state: MeansState) -> tuple[MeansState, Any]:
-        return state._replace(pending=state.pending + (xp.arange(arms) == arm).astype(xp.float32)), chosen
+        return begun(state, chosen, xp), chosen
 
     return base._replace(select=select)

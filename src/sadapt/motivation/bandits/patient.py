@@ -6,7 +6,7 @@ from typing import Any
 
 from sadapt.errors import UserError
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.bandits.base import Bandit
+from sadapt.motivation.bandits.base import Bandit, begun
 from sadapt.motivation.bandits.ucb import MeansState
 
 
@@ -20,14 +20,13 @@ def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
     xp = array_module(xp)
     if not isinstance(bandit.init(), MeansState):
         raise UserError("--bandit-patience is for bandits that keep means and counts, as ucb does: use 0 with others")
-    index = xp.arange(bandit.arms)
 
     def select(draws: Any, state: MeansState) -> tuple[MeansState, Any]:
         pulls = state.counts + state.pending
         turn = xp.argmax(xp.where(pulls == xp.min(pulls), draws, xp.float32(-1)))
         chosen = bandit.select(draws, state)[1]
         arm = xp.where(state.heard < episodes, turn.astype(xp.int32), chosen)
-        return state._replace(pending=state.pending + (index == arm).astype(xp.float32)), arm
+        return begun(state, arm, xp), arm
 
     def update(state: MeansState, arm: Any, feedback: Any) -> MeansState:
         after = bandit.update(state, arm, feedback)

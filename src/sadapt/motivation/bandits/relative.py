@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sadapt.fields import Checked, NotNegative
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.bandits.base import Bandit, Standing
+from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def relative(arms: int, settings: RelativeSettings = RelativeSettings(), *, xp: 
         waiting = xp.where(xp.isinf(scores), -pulls, xp.float32(0))
         best = (scores == xp.max(scores)) & (waiting == xp.max(xp.where(scores == xp.max(scores), waiting, -xp.inf)))
         arm = xp.argmax(xp.where(best, draws, xp.float32(-1))).astype(xp.int32)
-        return state._replace(pending=state.pending + (index == arm).astype(xp.float32)), arm
+        return begun(state, arm, xp), arm
 
     def update(state: RelativeState, arm: Any, feedback: Any) -> RelativeState:
         pulled = (index == arm).astype(xp.float32)
@@ -64,7 +64,7 @@ def relative(arms: int, settings: RelativeSettings = RelativeSettings(), *, xp: 
         return abandon(state, arm)._replace(means=means, counts=counts, mean=mean, spread=spread)
 
     def abandon(state: RelativeState, arm: Any) -> RelativeState:
-        return state._replace(pending=xp.maximum(state.pending - (index == arm).astype(xp.float32), 0))
+        return abandoned(state, arm, xp)
 
     def standing(state: RelativeState) -> Standing:
         return Standing(state.means, state.counts)

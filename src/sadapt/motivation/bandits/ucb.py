@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sadapt.errors import UserError
 from sadapt.fields import Checked, NotNegative
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.bandits.base import Bandit, Standing
+from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = None) -> Bandit:
         bonus = xp.float32(c) * xp.sqrt(log_total / xp.maximum(pulls, xp.float32(1)))
         scores = xp.where(pulls > 0, state.means + bonus, xp.float32(xp.inf))
         arm = xp.argmax(xp.where(scores == xp.max(scores), draws, xp.float32(-1)))
-        return state._replace(pending=state.pending + (index == arm).astype(xp.float32)), arm.astype(xp.int32)
+        return begun(state, arm, xp), arm.astype(xp.int32)
 
     def update(state: MeansState, arm: Any, feedback: Any) -> MeansState:
         pulled = (index == arm).astype(xp.float32)
@@ -64,7 +64,7 @@ def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = None) -> Bandit:
         return after._replace(means=state.means + step, counts=counts, heard=state.heard + 1)
 
     def abandon(state: MeansState, arm: Any) -> MeansState:
-        return state._replace(pending=xp.maximum(state.pending - (index == arm).astype(xp.float32), 0))
+        return abandoned(state, arm, xp)
 
     return Bandit(init=init, select=select, update=update, abandon=abandon, standing=standing, arms=arms)
 
