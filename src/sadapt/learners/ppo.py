@@ -11,9 +11,9 @@ import optax
 
 from sadapt.learners import rollout
 from sadapt.learners.base import Learner, Report, Task, View
+from sadapt.learners.descent import Descent, begin, descend, require_minibatches
 from sadapt.learners.exploration import best_action
 from sadapt.learners.networks import Network
-from sadapt.learners.pqn import require_minibatches
 from sadapt.learners.rollout import Rollout
 from sadapt.learners.table import PPOSettings
 from sadapt.motivation.episode import Episode, Transition
@@ -95,7 +95,7 @@ def clipped_loss(log_prob: Array, old_log_prob: Array, advantage: Array, clip_co
     return -jnp.minimum(ratio * advantage, jnp.clip(ratio, 1 - clip_coef, 1 + clip_coef) * advantage)
 
 
-def loss(network: Network, settings: PPOSettings, ent_coef: Array, params: Any, batch: Batch) -> tuple[Array, Report]:
+def loss(settings: PPOSettings, ent_coef: Array, network: Network, params: Any, batch: Batch) -> tuple[Array, Report]:
     """mean of w (clipped loss + c_v (G - v(s))^2 / 2 - c_e H(pi(. | s))), and what there is to report of it."""
     log_probs, value = heads(network.apply(params, batch.views))
     log_prob = chosen(log_probs, batch.action)
@@ -135,12 +135,13 @@ def ppo(task: Task, settings: PPOSettings = PPOSettings()) -> Learner:
     optimise = optimiser(settings, updates * (samples // settings.minibatch_size) * settings.update_epochs)
     bonus = optax.linear_schedule(settings.ent_coef, settings.final_ent_coef, updates)
     network = task.network(task.env.num_actions + 1)
+    how = Descent(network, optimise, samples, settings.minibatch_size, settings.update_epochs)
 
     def init(key: Array, episodes: Episode, views: View) -> PPOState:
         params, scalar = network.init(key), jnp.zeros(task.num_envs, jnp.float32)
         examples = {"view": views, "action": scalar.astype(jnp.int32), "log_prob": scalar, "value": scalar}
         room = rollout.empty(task.num_envs, settings.num_steps, **examples)
-        return PPOState(params, optimise.init(params), room, jnp.zeros((), jnp.int32))
+        return PPOState(params, begin(how, params), room, jnp.zeros((), jnp.int32))
 
     def act(key: Array, state: PPOState, views: View, step: Array) -> tuple[PPOState, Array]:
         log_probs, value = heads(network.apply(state.params, views))
@@ -155,18 +156,10 @@ def ppo(task: Task, settings: PPOSettings = PPOSettings()) -> Learner:
     def update(key: Array, state: PPOState, views: View, normaliser: NormaliserState) -> tuple[PPOState, Report]:
         v_last = heads(network.apply(state.params, views))[1]
         data = lessons(task, settings, state.rollout.steps, v_last, normaliser)
-        cost = partial(loss, network, settings, bonus(state.updates))
-
-        def step(carry: tuple[Any, Any], rows: Array) -> tuple[tuple[Any, Any], Report]:
-            params, optimiser = carry
-            gradient, report = jax.grad(cost, has_aux=True)(params, jax.tree.map(lambda x: x[rows], data))
-            change, optimiser = optimise.update(gradient, optimiser, params)
-            return (optax.apply_updates(params, change), optimiser), report
-
-        order = rollout.shuffled(key, samples, settings.update_epochs, settings.minibatch_size)
-        (params, optimiser), reports = jax.lax.scan(step, (state.params, state.optimiser), order)
+        cost = partial(loss, settings, bonus(state.updates))
+        params, optimiser, report = descend(how, key, state.params, state.optimiser, data, cost)
         state = state._replace(params=params, optimiser=optimiser, updates=state.updates + 1)
-        return state, jax.tree.map(jnp.mean, reports)
+        return state, report
 
     return Learner(
         init=init,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from sadapt.errors import UserError
 from sadapt.learners import rollout
 from sadapt.learners.base import Learner, Report, Task, View
+from sadapt.learners.descent import Descent, begin, descend, require_minibatches
 from sadapt.learners.exploration import best_action, explore, linear_epsilon
 from sadapt.learners.networks import Network
 from sadapt.learners.rollout import Rollout
@@ -50,28 +49,27 @@ def lambda_returns(
     return jax.lax.scan(back, v_last, (r_t, terminal_t, closed_t, v_tm1, v_t), reverse=True)[1]
 
 
-def loss(network: Network, params: Any, batch: tuple[View, Array, Array, Array]) -> tuple[Array, Array]:
-    """mean of w (G - q(s, a))^2 / 2, and the mean of q(s, a)."""
-    views, action, target, weight = batch
-    q = jnp.take_along_axis(network.apply(params, views), action[:, None], axis=1)[:, 0]
-    return jnp.mean(weight * jnp.square(target - q)) / 2, jnp.mean(q)
+class Batch(NamedTuple):
+    """Steps as the loss sees them."""
+
+    views: View
+    action: Array
+    target: Array
+    weight: Array
+    """0 for steps that were cut off, else 1."""
+
+
+def loss(network: Network, params: Any, batch: Batch) -> tuple[Array, Report]:
+    """mean of w (G - q(s, a))^2 / 2, and the mean of q(s, a) beside it."""
+    q = jnp.take_along_axis(network.apply(params, batch.views), batch.action[:, None], axis=1)[:, 0]
+    cost = jnp.mean(batch.weight * jnp.square(batch.target - q)) / 2
+    return cost, {"loss": cost, "q": jnp.mean(q)}
 
 
 def optimiser(settings: PQNSettings, gradient_steps: int) -> optax.GradientTransformation:
     """RAdam with a step size that falls linearly, on gradients of limited length."""
     rate = optax.linear_schedule(settings.learning_rate, settings.final_learning_rate, gradient_steps)
     return optax.chain(optax.clip_by_global_norm(settings.max_grad_norm), optax.radam(rate))
-
-
-def require_minibatches(what: str, num_envs: int, num_steps: int, size: int) -> int:
-    """Transitions in a rollout; refuses minibatches that do not divide it."""
-    samples = num_envs * num_steps
-    if samples % size:
-        raise UserError(
-            f"{what} collects num_envs x num_steps = {num_envs} x {num_steps} = {samples} transitions an update; "
-            f"the minibatch size must divide that, {size} does not"
-        )
-    return samples
 
 
 def pqn(task: Task, settings: PQNSettings = PQNSettings()) -> Learner:
@@ -81,12 +79,13 @@ def pqn(task: Task, settings: PQNSettings = PQNSettings()) -> Learner:
     optimise = optimiser(settings, updates * (samples // settings.minibatch_size) * settings.update_epochs)
     epsilon = linear_epsilon(settings.start_e, settings.end_e, settings.exploration_fraction * task.total_steps)
     network = task.network(task.env.num_actions)
+    how = Descent(network, optimise, samples, settings.minibatch_size, settings.update_epochs)
 
     def init(key: Array, episodes: Episode, views: View) -> PQNState:
         params = network.init(key)
         value, action = (jnp.zeros(task.num_envs, kind) for kind in (jnp.float32, jnp.int32))
         room = rollout.empty(task.num_envs, settings.num_steps, view=views, value=value, action=action)
-        return PQNState(params, optimise.init(params), room)
+        return PQNState(params, begin(how, params), room)
 
     def act(key: Array, state: PQNState, views: View, step: Array) -> tuple[PQNState, Array]:
         q = network.apply(state.params, views)
@@ -105,18 +104,9 @@ def pqn(task: Task, settings: PQNSettings = PQNSettings()) -> Learner:
             reward, seen["terminal"], seen["closed"], seen["value"], v_last, settings.gamma, settings.q_lambda
         )
         weight = (~(seen["closed"] & ~seen["terminal"])).astype(jnp.float32)
-        data = rollout.flattened((seen["view"], seen["action"], returns, weight))
-
-        def step(carry: tuple[Any, Any], chosen: Array) -> tuple[tuple[Any, Any], Report]:
-            params, optimiser = carry
-            batch = jax.tree.map(lambda x: x[chosen], data)
-            (cost, q), gradient = jax.value_and_grad(partial(loss, network), has_aux=True)(params, batch)
-            change, optimiser = optimise.update(gradient, optimiser, params)
-            return (optax.apply_updates(params, change), optimiser), {"loss": cost, "q": q}
-
-        order = rollout.shuffled(key, samples, settings.update_epochs, settings.minibatch_size)
-        (params, optimiser), reports = jax.lax.scan(step, (state.params, state.optimiser), order)
-        return state._replace(params=params, optimiser=optimiser), jax.tree.map(jnp.mean, reports)
+        data = rollout.flattened(Batch(seen["view"], seen["action"], returns, weight))
+        params, optimiser, report = descend(how, key, state.params, state.optimiser, data, loss)
+        return state._replace(params=params, optimiser=optimiser), report
 
     return Learner(
         init=init,

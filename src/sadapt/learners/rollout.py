@@ -63,9 +63,3 @@ def observed(rollout: Rollout, transition: Transition) -> Rollout:
 def flattened(tree: Any) -> Any:
     """[steps, worlds, ...] as [steps * worlds, ...]."""
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
-
-
-def shuffled(key: Array, samples: int, epochs: int, size: int) -> Array:
-    """Every sample's number once an epoch, in a new order each time, as [minibatches, size]."""
-    keys = jax.random.split(key, epochs)
-    return jax.vmap(lambda k: jax.random.permutation(k, samples))(keys).reshape(-1, size)

@@ -47,6 +47,8 @@ class Network(NamedTuple):
     """What is kept of one augmented observation; vmapped by the caller."""
     apply: Callable[[Params, View], Outputs]
     """`apply(params, views) -> [batch, outputs]`, for views with a leading axis."""
+    alone: Network | None = None
+    """The network of a single arm, where each has its own (`per_arm`): params and views are then by arm."""
 
 
 def flat(x: Num[Array, "batch ..."]) -> Num[Array, "batch entries"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ class OnArm(NamedTuple):
 
 
 def per_arm(network: Network, arms: int = 2) -> Network:
-    """A network of its own for every arm."""
+    """A network of its own for every arm; one that nobody plays is not asked."""
 
     def init(key: Key[Array, ""]) -> Params:
         return {f"arm_{arm}": network.init(part) for arm, part in enumerate(jax.random.split(key, arms))}
@@ -30,7 +30,28 @@ def per_arm(network: Network, arms: int = 2) -> Network:
         return OnArm(network.view(seen), seen.arm)
 
     def apply(params: Params, views: OnArm) -> Outputs:
-        every = jnp.stack([network.apply(params[f"arm_{arm}"], views.view) for arm in range(arms)])
-        return jnp.take_along_axis(every, views.arm.astype(jnp.int32)[None, :, None], axis=0)[0]
+        on = views.arm.astype(jnp.int32)
+        shape = jax.eval_shape(network.apply, params["arm_0"], views.view)
 
-    return Network(init, view, apply)
+        def of(arm: int) -> Outputs:
+            return jax.lax.cond(
+                jnp.any(on == arm),
+                lambda: network.apply(params[f"arm_{arm}"], views.view),
+                lambda: jnp.zeros(shape.shape, shape.dtype),
+            )
+
+        every = jnp.stack([of(arm) for arm in range(arms)])
+        return jnp.take_along_axis(every, on[None, :, None], axis=0)[0]
+
+    return Network(init, view, apply, alone=network)
+
+
+def stacked(each: dict[str, Any]) -> Any:
+    """What belongs to the arms, `arm_0` and so on, as arrays that lead with the arm."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *(each[f"arm_{arm}"] for arm in range(len(each))))
+
+
+def unstacked(every: Any) -> dict[str, Any]:
+    """The same the other way round."""
+    arms = len(jax.tree.leaves(every)[0])
+    return {f"arm_{arm}": jax.tree.map(lambda x, arm=arm: x[arm], every) for arm in range(arms)}
