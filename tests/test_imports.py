@@ -51,7 +51,6 @@ LONG_MODULES = {
     "envs/seaquest.py": "the rules of one game, which has many",
     "envs/tiles.py": "pictures, drawn cell by cell",
     "cli/study.py": "the parsers of all commands about many runs",
-    "report/figures.py": "the figures of the paper, each as it is drawn there",
 }
 """Modules that may have more lines, and why."""
 

@@ -172,3 +172,37 @@ def test_without_runs_no_claim_of_the_paper_is_answered():
 def test_the_last_tenth_is_what_counts():
     _, found = group("w", "s-max", {"return": [1.0, 2.0]})
     np.testing.assert_allclose(found.final("return"), [1.0, 2.0])
+
+
+def test_what_adapting_costs_is_claimed_with_its_interval(tmp_path):
+    """Ten rows of ten episodes; S-Max at 4 from the first row on, S-Min at 1; S-Adapt at 4, 4 and 3 after row 2 at 0.
+
+    Arrival at 0.9 * 4 is row 3 in two seeds and never in the third: the cost of most is 3, its worst without end.
+    """
+
+    def run(objective, *levels, late=1, alpha=0.0):
+        rows = np.arange(1, 11)
+        entropy = np.array([np.where(rows >= late, 5.0 + level, 5.0) for level in levels])
+        columns = {
+            "step": np.tile(STEPS, (len(levels), 1)),
+            "episodes": np.tile(10.0 * rows, (len(levels), 1)),
+            "entropy": entropy,
+            "h_random": np.full_like(entropy, 5.0),
+            "alpha": np.full_like(entropy, alpha),
+        }
+        agent = Agent("w", objective, "auto", "pqn")
+        return agent, Group(agent, 1000, (), tuple(range(1, len(levels) + 1)), columns)
+
+    runs = (run("s-max", 4, 4, 4), run("s-min", 1, 1, 1), run("s-adapt", 4, 4, 3, late=3, alpha=0.1))
+    (waste,) = ask(tmp_path, 'rule = "adapting"\nmeasure = "waste"\nat_most = 0.2', *runs)
+    assert waste.answer == "yes"
+    assert waste.margin == pytest.approx((0.1, 0.1, 0.1))
+    (final,) = ask(tmp_path, 'rule = "adapting"\nmeasure = "final"\nat_least = 0.9', *runs)
+    assert final.answer == "no"
+    assert final.margin.value == pytest.approx(11 / 12 - 0.9)
+    (cost,) = ask(tmp_path, 'rule = "adapting"\nmeasure = "cost"\nat_most = 3.5', *runs)
+    assert cost.answer == "no"
+    assert cost.margin.value == pytest.approx(0.5)
+    assert cost.margin.low == -np.inf
+    (missing,) = ask(tmp_path, 'rule = "adapting"\nmeasure = "waste"\nat_most = 0.2', *runs[:2])
+    assert missing.answer == "not enough runs"

@@ -84,7 +84,7 @@ def test_the_loss_by_hand():
     )
     settings = PPOSettings(clip_coef=0.2, vf_coef=0.5)
     (cost, report), gradient = jax.value_and_grad(
-        lambda params: loss(network, settings, jnp.float32(0.1), params, batch), has_aux=True
+        lambda params: loss(settings, jnp.float32(0.1), network, params, batch), has_aux=True
     )(jnp.zeros((2, 3)))
     first = -1.2 * 2 + 0.5 * 3**2 / 2 - 0.1 * np.log(2)  # the ratio 0.5 / 0.4 is clipped to 1.2
     np.testing.assert_allclose(cost, first / 2, rtol=1e-6)

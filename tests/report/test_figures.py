@@ -8,7 +8,8 @@ import pytest
 from sadapt.cli import main
 from sadapt.composite import changed
 from sadapt.errors import UserError
-from sadapt.report.figures import FIGURES, curve, draw, summary
+from sadapt.report.drawing import curve
+from sadapt.report.figures import FIGURES, draw, summary
 from sadapt.report.statistics import bootstrap, interquartile_mean
 from sadapt.report.stored import Agent, load
 from sadapt.runs import config
@@ -26,9 +27,9 @@ def store(root, env, objective, seed, *, rows=ROWS, **changes):
     folder = root / f"{env}-{objective}-{seed}-{len(changes)}"
     folder.mkdir(parents=True)
     write_json(folder / "config.json", {"settings": config.to_dict(settings)})
-    lines = ["step,return,deaths,surprise,entropy,alpha"]
+    lines = ["step,episodes,return,deaths,surprise,entropy,h_random,alpha"]
     alpha = "0.5" if objective == "s-adapt" else ""
-    lines += [f"{100 * row},{seed * row},0,{row / 2},{row},{alpha}" for row in range(1, rows + 1)]
+    lines += [f"{100 * row},{row},{seed * row},0,{row / 2},{row},3,{alpha}" for row in range(1, rows + 1)]
     (folder / "metrics.csv").write_text("\n".join(lines) + "\n")
     return folder
 
@@ -93,13 +94,14 @@ def test_a_column_without_numbers_has_no_curve(stored):
 
 
 def test_figures_say_how_many_seeds_and_steps(stored, tmp_path):
-    drawn = draw(load(stored), tmp_path / "out", only=("F2", "F5", "F10"))
+    drawn = draw(load(stored), tmp_path / "out", only=("F2", "F5", "F10", "F11"))
     assert [path.name for path in drawn["F2"]] == ["F2.png", "F2.svg"]
     assert drawn["F5"] == []
     text = drawn["F2"][1].read_text()
     for words in ("maze-small: 3 seeds, 2k steps", "S-Adapt", "Random", "surprise, nats"):
         assert words in text
     assert "share of S-Min" in drawn["F10"][1].read_text()
+    assert all(words in drawn["F11"][1].read_text() for words in ("S-Max", "S-Min", "entropy, nats", "share of S-Min"))
 
 
 def test_the_same_runs_give_the_same_picture(stored, tmp_path):
@@ -121,7 +123,7 @@ def test_mistakes_are_told(stored, tmp_path):
         draw(load(stored), tmp_path, only=("F22",))
     with pytest.raises(UserError, match="holds no runs"):
         load(tmp_path / "nowhere")
-    assert len(FIGURES) == 10
+    assert len(FIGURES) == 11
 
 
 def test_the_commands_draw_and_answer(stored, tmp_path, capsys):

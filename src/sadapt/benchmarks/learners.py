@@ -33,6 +33,8 @@ PQN_TARGETS = {
     "minatar-freeway": 8_000,
     "minatar-breakout": 8_000,
 }
+ADAPTING = ("maze-small", "butterflies-large", "minatar-breakout")
+"""Where S-Adapt is timed beside S-Min."""
 REFERENCE_GFLOPS = 70.0
 """Matrix-product rate of the core that the targets were written for."""
 UPDATES = 50
@@ -175,6 +177,13 @@ def atari_training(objective: str, *, steps: int) -> Call:
 def pqn_rate(name: str, *, seconds: float) -> float:
     """Environment steps per second of PQN with the fast preset, S-Min."""
     return training_rates(changed(preset(name, "fast"), "objective", "s-min"), seconds=seconds)[0]
+
+
+def adapting_rates(name: str, *, seconds: float) -> tuple[float, float]:
+    """The same of S-Adapt, and of S-Min by turns with it."""
+    both = [changed(preset(name, "fast"), "objective", objective) for objective in ("s-adapt", "s-min")]
+    ours, single = training_rates(*both, seconds=seconds)
+    return ours, single
 
 
 def update_milliseconds(*, seconds: float) -> tuple[float, float]:

@@ -60,6 +60,9 @@ def _learners(seconds: float) -> Iterator[Row]:
     for name, target in learners.PQN_TARGETS.items():
         pqn[name] = learners.pqn_rate(name, seconds=seconds)
         yield _row(f"pqn fast, {name}", pqn[name], "steps/s", target, "target")
+    for name in learners.ADAPTING:
+        ours, single = learners.adapting_rates(name, seconds=seconds)
+        yield _row(f"pqn fast, {name}, s-adapt", ours, "steps/s", single, "s-min")
     small, dqn = learners.dqn_rates(10_000, 1_000_000, steps=STEPS, seconds=PATIENCE * seconds)
     yield _row("dqn paper, maze-small, replay 1,000,000", dqn, "steps/s", small, "replay 10,000")
     update, bare = learners.update_milliseconds(seconds=PATIENCE * seconds)

@@ -106,10 +106,12 @@ def _by_arm(
         steps = how.epochs * minibatches
         return None, (*jax.lax.fori_loop(0, steps, step, (params, optimiser, nothing)), steps)
 
-    every = (jnp.arange(len(params)), stacked(params), stacked(optimiser))
+    number = len(params)
+    every = (jnp.arange(number), stacked(params), stacked(optimiser))
     _, (params, optimiser, told, steps) = jax.lax.scan(one_arm, None, every)
     total = jnp.maximum(jnp.sum(steps), 1).astype(jnp.float32)
-    return unstacked(params), unstacked(optimiser), jax.tree.map(lambda x: jnp.sum(x, axis=0) / total, told)
+    report = jax.tree.map(lambda x: jnp.sum(x, axis=0) / total, told)
+    return unstacked(params, number), unstacked(optimiser, number), report
 
 
 def _in_front(mine: Array, shuffle: Array) -> Array:

@@ -4,155 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sadapt.errors import UserError, nearest
 from sadapt.motivation.objectives import COLOURS, OBJECTIVES
 from sadapt.report import pictures
+from sadapt.report.drawing import (
+    AGENTS,
+    DASHES,
+    FIVE,
+    PAGE,
+    STYLE,
+    Look,
+    curve,
+    draw_curve,
+    finish,
+    legend,
+    page,
+    spoken_count,
+)
 from sadapt.report.statistics import bootstrap, interquartile_mean
 from sadapt.report.stored import Group, Results
 
-COLUMN = 3.4
-"""Inches; the width of a column of text, for which everything is drawn."""
-ROW = 1.35
-"""Inches of height of a row of panels."""
-DASHES = (0, (4, 3))
-AGENTS = ("s-adapt", "s-max", "s-min", "extrinsic")
-"""The paper's that have a curve; Random is a line."""
-FIVE = (*AGENTS, "random")
+ACROSS = 5
+"""Worlds beside each other in a figure as wide as a page."""
 MARGINALS = {"auto": ("Bernoulli", "#009E73", "-"), "gaussian": ("Gaussian", "#E69F00", (0, (5, 1.5)))}
-STYLE: Any = {
-    "font.size": 7,
-    "axes.titlesize": 7,
-    "axes.labelsize": 7,
-    "xtick.labelsize": 6,
-    "ytick.labelsize": 6,
-    "legend.fontsize": 6.5,
-    "axes.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "figure.constrained_layout.w_pad": 0.02,
-    "figure.constrained_layout.h_pad": 0.03,
-    "svg.hashsalt": "sadapt",
-    "svg.fonttype": "none",
-}
-SPOKEN = {
-    "return": "return",
-    "surprise": "surprise, nats",
-    "alpha": "share of S-Min",
-    "deaths": "deaths",
-}
-
-
-class Curve(NamedTuple):
-    """A line with a band."""
-
-    steps: np.ndarray
-    middle: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
-class Look(NamedTuple):
-    """How a drawing was asked for."""
-
-    results: Results
-    learner: str
-    aggregate: bool
-
-
-def mean_and_deviation(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean over seeds [seeds, rows], and one standard deviation to each side."""
-    middle, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-    return middle, middle - spread, middle + spread
-
-
-def middle_half(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Interquartile mean over seeds, and its 95 % bootstrap interval."""
-    if len(values) < 2:
-        return values[0], values[0], values[0]
-    found: tuple[np.ndarray, np.ndarray, np.ndarray] = bootstrap([values.T], interquartile_mean)
-    return found
-
-
-def curve(group: Group, column: str, *, aggregate: bool) -> Curve | None:
-    """A column over steps; None where no run has it."""
-    if column not in group.columns:
-        return None
-    values = group.columns[column]
-    known = np.isfinite(values).all(axis=0)
-    if not known.any():
-        return None
-    summed = (middle_half if aggregate else mean_and_deviation)(values[:, known])
-    return Curve(group.columns["step"][0, known], *summed)
-
-
-def _draw(axes: Any, line: Curve | None, colour: str, label: str, style: Any = "-") -> None:
-    if line is None:
-        return
-    axes.fill_between(line.steps, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
-    axes.plot(line.steps, line.middle, color=colour, linewidth=1.1, label=label, linestyle=style)
-
-
-def _finish(axes: Any, column: str, *, last: bool) -> None:
-    axes.set_ylabel(SPOKEN.get(column, column), labelpad=2)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.xaxis.set_major_formatter(_steps)
-    axes.locator_params(axis="both", nbins=4)
-    axes.margins(x=0.01)
-    if column == "alpha":
-        axes.set_ylim(-0.04, 1.04)
-        axes.set_yticks([0, 0.5, 1])
-    if last:
-        axes.set_xlabel("steps", labelpad=1)
-
-
-def _steps(value: float, _: Any) -> str:
-    if abs(value) >= 1e6:
-        return f"{value / 1e6:g}M"
-    return f"{value / 1e3:g}k" if abs(value) >= 1e3 else f"{value:g}"
-
-
-def _count(groups: Sequence[Group]) -> str:
-    """`5 seeds, 1M steps`, or the range where agents differ."""
-
-    def span(values: set[int], text: Callable[[int], str]) -> str:
-        low, high = min(values), max(values)
-        return text(low) if low == high else f"{text(low)} to {text(high)}"
-
-    seeds = span({len(group.seeds) for group in groups}, str)
-    steps = span({group.total for group in groups}, lambda total: _steps(float(f"{total:.2g}"), None))
-    return f"{seeds} seed{'' if seeds == '1' else 's'}, {steps} steps"
-
-
-def _page(rows: int, columns: int, *, width: float = COLUMN) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, ROW * rows + 0.35), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
-
-
-def _legend(figure: Any, panels: Any, columns: int) -> None:
-    named: dict[str, Any] = {}
-    for axes in np.ravel(panels):
-        handles, labels = axes.get_legend_handles_labels()
-        named |= dict(zip(labels, handles, strict=True))
-    order = [OBJECTIVES[name].title for name in FIVE]
-    labels = sorted(named, key=lambda label: order.index(label) if label in order else len(order))
-    figure.legend(
-        [named[label] for label in labels],
-        labels,
-        loc="outside upper center",
-        ncols=columns,
-        frameon=False,
-        handlelength=1.4,
-        columnspacing=1.1,
-        handletextpad=0.5,
-    )
 
 
 def agents(worlds: Sequence[str], columns: Sequence[str] = ("return", "surprise")) -> Callable[[Look], Any]:
@@ -162,22 +40,22 @@ def agents(worlds: Sequence[str], columns: Sequence[str] = ("return", "surprise"
         present = [world for world in worlds if _groups(look, world)]
         if not present:
             return None
-        figure, panels = _page(len(present), len(columns))
+        figure, panels = page(len(present), len(columns))
         for world, row in zip(present, panels, strict=True):
             groups = _groups(look, world)
             for column, axes in zip(columns, row, strict=True):
                 for name in AGENTS:
                     if name in groups:
                         line = curve(groups[name], column, aggregate=look.aggregate)
-                        _draw(axes, line, COLOURS[name], OBJECTIVES[name].title)
+                        draw_curve(axes, line, COLOURS[name], OBJECTIVES[name].title)
                 if "random" in groups and column in groups["random"].columns:
                     level = float(np.mean(groups["random"].final(column)))
                     axes.axhline(
                         level, color=COLOURS["random"], linewidth=1, linestyle=DASHES, label="Random", zorder=1
                     )
-                _finish(axes, column, last=world == present[-1])
-            row[0].set_title(f"{world}: {_count(list(groups.values()))}", loc="left")
-        _legend(figure, panels, 5)
+                finish(axes, column, last=world == present[-1])
+            row[0].set_title(f"{world}: {spoken_count(list(groups.values()))}", loc="left")
+        legend(figure, panels, 5)
         return figure
 
     return draw
@@ -197,17 +75,17 @@ def marginals(look: Look) -> Any:
     present = {world: pair for world, pair in pairs.items() if all(group is not None for _, group in pair)}
     if not present:
         return None
-    figure, panels = _page(len(present), 2)
+    figure, panels = page(len(present), 2)
     for (world, pair), row in zip(present.items(), panels, strict=True):
         groups = [group for _, group in pair if group is not None]
         for column, axes in zip(("return", "alpha"), row, strict=True):
             for kind, group in pair:
                 name, colour, style = MARGINALS[kind]
                 if group is not None:
-                    _draw(axes, curve(group, column, aggregate=look.aggregate), colour, name, style)
-            _finish(axes, column, last=world == list(present)[-1])
-        row[0].set_title(f"{world}: {_count(groups)}", loc="left")
-    _legend(figure, panels, 2)
+                    draw_curve(axes, curve(group, column, aggregate=look.aggregate), colour, name, style)
+            finish(axes, column, last=world == list(present)[-1])
+        row[0].set_title(f"{world}: {spoken_count(groups)}", loc="left")
+    legend(figure, panels, 2)
     return figure
 
 
@@ -220,24 +98,58 @@ def adaptive(worlds: Sequence[str] | None, columns: Sequence[str]) -> Callable[[
         present = {world: group for world, group in groups.items() if group is not None}
         if not present:
             return None
-        figure, panels = _page(-(-len(present) * len(columns) // 2), 2)
+        figure, panels = page(-(-len(present) * len(columns) // 2), 2)
         places = iter(np.ravel(panels))
         colour = COLOURS["s-adapt"]
         for index, (world, group) in enumerate(present.items()):
             for column in columns:
                 axes = next(places)
-                _draw(axes, curve(group, column, aggregate=look.aggregate), colour, "S-Adapt")
+                draw_curve(axes, curve(group, column, aggregate=look.aggregate), colour, "S-Adapt")
                 random = look.results.get(world, "random", learner=look.learner)
                 if column == "return" and random is not None:
                     axes.axhline(float(np.mean(random.final(column))), color=COLOURS["random"], linestyle=DASHES)
-                _finish(axes, column, last=index >= len(present) - (1 if len(columns) > 1 else 2))
+                finish(axes, column, last=index >= len(present) - (1 if len(columns) > 1 else 2))
                 if column == columns[0]:
-                    axes.set_title(f"{world}\n{_count([group])}", loc="left")
+                    axes.set_title(f"{world}\n{spoken_count([group])}", loc="left")
         for axes in places:
             axes.set_visible(False)
         return figure
 
     return draw
+
+
+def between(look: Look) -> Any:
+    """S-Adapt between its two single objectives: entropy against a random agent's, the share of S-Min below it."""
+    names = ("s-max", "s-min", "s-adapt")
+    found = {world: _groups(look, world) for world in look.results.worlds(look.learner)}
+    present = {world: groups for world, groups in found.items() if all(name in groups for name in names)}
+    if not present:
+        return None
+    columns = min(len(present), ACROSS)
+    blocks = -(-len(present) // columns)
+    figure, panels = page(2 * blocks, columns, width=PAGE * columns / ACROSS, heights=(1.0, 0.45) * blocks)
+    for place in range(blocks * columns):
+        above, below = panels[2 * (place // columns) : 2 * (place // columns) + 2, place % columns]
+        if place >= len(present):
+            above.set_visible(False)
+            below.set_visible(False)
+            continue
+        world = list(present)[place]
+        groups = {name: present[world][name] for name in names}
+        for name, group in groups.items():
+            draw_curve(above, curve(group, "entropy", aggregate=look.aggregate), COLOURS[name], OBJECTIVES[name].title)
+        level = float(np.mean(groups["s-adapt"].columns["h_random"]))
+        above.axhline(level, color=COLOURS["random"], linewidth=1, linestyle=DASHES, label="Random", zorder=1)
+        share = curve(groups["s-adapt"], "alpha", aggregate=look.aggregate)
+        draw_curve(below, share, COLOURS["s-adapt"], OBJECTIVES["s-adapt"].title)
+        above.set_title(f"{world}\n{spoken_count(list(groups.values()))}", loc="left")
+        finish(above, "entropy", last=False)
+        finish(below, "alpha", last=True)
+        above.tick_params(labelbottom=False)
+        for axes in (above, below):
+            axes.set_ylabel(axes.get_ylabel() if place % columns == 0 else "")
+    legend(figure, panels, 4)
+    return figure
 
 
 MAZES = ("maze-small", "maze-large")
@@ -256,8 +168,9 @@ FIGURES: dict[str, Callable[[Look], Any]] = {
     "F8": lambda look: pictures.maps(MAZES),
     "F9": adaptive(DENSITIES, ("return", "alpha")),
     "F10": adaptive(None, ("alpha",)),
+    "F11": between,
 }
-"""Every figure of the paper, and F10, which is ours."""
+"""Every figure of the paper, and F10 and F11, which are ours."""
 
 
 def draw(
@@ -317,7 +230,7 @@ def summary(results: Results, learner: str) -> Any:
                 scores[name].append((values - floor) / (best - floor))
     if not worlds:
         return None
-    figure, panels = _page(1, 1)
+    figure, panels = page(1, 1)
     axes = panels[0, 0]
     names = [*FIVE]
     for place, name in enumerate(reversed(names)):

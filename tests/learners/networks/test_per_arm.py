@@ -30,3 +30,20 @@ def test_what_one_arm_learns_leaves_the_other_as_it_was():
     gradient = jax.grad(lambda params: jnp.sum(network.apply(params, views)))(random_params(network))
     assert all(not leaf.any() for leaf in jax.tree.leaves(gradient["arm_0"]))
     assert any(leaf.any() for leaf in jax.tree.leaves(gradient["arm_1"]))
+
+
+def test_an_arm_that_nobody_plays_is_not_asked():
+    """Its network may even be broken."""
+    network, seen = per_arm(ALONE), scene(3, (4,), (8,))
+    params = random_params(network)
+    views = jax.vmap(network.view)(seen._replace(arm=np.ones(4, np.float32)))
+    whole = network.apply(params, views)
+    asked = []
+
+    def spy(part, x):
+        jax.debug.callback(lambda: asked.append(1))
+        return ALONE.apply(part, x)
+
+    np.testing.assert_array_equal(per_arm(ALONE._replace(apply=spy)).apply(params, views), whole)
+    jax.effects_barrier()
+    assert len(asked) == 1

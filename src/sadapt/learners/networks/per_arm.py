@@ -51,7 +51,6 @@ def stacked(each: dict[str, Any]) -> Any:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *(each[f"arm_{arm}"] for arm in range(len(each))))
 
 
-def unstacked(every: Any) -> dict[str, Any]:
+def unstacked(every: Any, arms: int) -> dict[str, Any]:
     """The same the other way round."""
-    arms = len(jax.tree.leaves(every)[0])
     return {f"arm_{arm}": jax.tree.map(lambda x, arm=arm: x[arm], every) for arm in range(arms)}
