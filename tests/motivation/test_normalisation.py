@@ -182,6 +182,28 @@ def test_a_million_skewed_rewards_do_not_drift():
     assert float(state.variance[0]) == pytest.approx(rewards.var(dtype=np.float64), rel=0.01)
 
 
+def test_rare_rewards_keep_their_deviation_for_forty_million_updates():
+    """One reward of 1 in a hundred, the rest 0, one at a time: the deviation is sqrt(0.01 * 0.99) however long it goes.
+
+    The statistics of 39 million are given; the last million is fed: what one adds to a float32 variance is less than
+    half of its last digit.
+    """
+    before, fed = 39_000_000, 1_000_000
+    start = RunningState(
+        count=jnp.full((1, 1), before, jnp.int32),
+        mean=jnp.full((1, 1), 0.01),
+        lost=jnp.zeros((1, 1)),
+        variance=jnp.full(1, 0.01 * 0.99),
+        variance_lost=jnp.zeros(1),
+    )
+    rewards = np.zeros(fed, np.float32)
+    rewards[::50] = 1.0  # twice as often as before
+    share = (0.01 * before + 0.02 * fed) / (before + fed)
+    state = feed_one_by_one(running(1, 1))(start, jnp.asarray(rewards))
+    assert float(state.mean[0, 0]) == pytest.approx(share, rel=1e-4)
+    assert float(state.variance[0]) == pytest.approx(share * (1 - share), rel=1e-3)
+
+
 def test_large_counts_still_move():
     """Ten million rewards of mean 300, then a hundred thousand of 200: the mean is 300 - 100 / 101."""
     normaliser = running(1, 1)
@@ -190,6 +212,7 @@ def test_large_counts_still_move():
         mean=jnp.full((1, 1), 300.0),
         lost=jnp.zeros((1, 1)),
         variance=jnp.ones(1),
+        variance_lost=jnp.zeros(1),
     )
     state = feed_one_by_one(normaliser)(start, jnp.full(100_000, 200.0))
     assert float(state.mean[0, 0]) == pytest.approx(300 - 100 / 101, abs=0.01)

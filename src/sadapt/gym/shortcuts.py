@@ -25,14 +25,20 @@ def normaliser_of(row: Objective, horizon: int, wanted: PaymentSettings) -> Norm
 
 def updated_by_one(state: RunningState, arm: int, time: int, reward: Any) -> RunningState:
     """`sadapt.motivation.normalisation.merge` of one reward."""
-    count, mean, lost, variance = (part.copy() for part in state)
+    count, mean, lost, variance, variance_lost = (part.copy() for part in state)
     slots = count.shape[1]
     slot = arm, min(time, slots - 1)
     count[slot] += 1
     away, share = reward - mean[slot], np.float32(1 / count[slot])
-    wanted = away * share + lost[slot]
-    mean[slot] += wanted
-    lost[slot] = wanted - (mean[slot] - state.mean[slot])
+    mean[slot], lost[slot] = _carried(mean[slot], lost[slot], away * share)
     every = np.float32(count[arm].sum() if slots > 1 else count[arm, 0])
-    variance[arm] = max(variance[arm] + (away * away * (1 - share) - variance[arm]) / every, 0)
-    return RunningState(count, mean, lost, variance)
+    change = (away * away * (1 - share) - variance[arm]) / every
+    variance[arm], variance_lost[arm] = _carried(variance[arm], variance_lost[arm], change)
+    variance[arm] = max(variance[arm], 0)
+    return RunningState(count, mean, lost, variance, variance_lost)
+
+
+def _carried(total: Any, lost: Any, step: Any) -> tuple[Any, Any]:
+    wanted = step + lost
+    after = total + wanted
+    return after, wanted - (after - total)

@@ -25,6 +25,8 @@ class RunningState(NamedTuple):
     lost: Any
     """What rounding cut off the means: after a million steps it is most of what a step adds."""
     variance: Any
+    variance_lost: Any
+    """The same of the variances."""
 
 
 class Normaliser(NamedTuple):
@@ -79,6 +81,7 @@ def running(
             mean=xp.zeros((arms, at.slots), xp.float32),
             lost=xp.zeros((arms, at.slots), xp.float32),
             variance=xp.zeros((arms,), xp.float32),
+            variance_lost=xp.zeros((arms,), xp.float32),
         )
 
     def apply(state: RunningState, arm: Any, time: Any, reward: Any) -> Any:
@@ -102,14 +105,21 @@ def merge(at: Slots, state: RunningState, arm: Any, time: Any, reward: Any) -> R
     shift = at.sums(where, away) / xp.maximum(new, 1)
     share = new / xp.maximum(count, 1).astype(xp.float32)
     touched = added > 0
-    wanted = xp.where(touched, shift * share + state.lost, xp.float32(0))
-    mean = state.mean + wanted
-    lost = xp.where(touched, wanted - (mean - state.mean), state.lost)
+    mean, lost = carried(xp, touched, state.mean, state.lost, shift * share)
     within = at.sums(where, xp.square(away - shift.reshape(-1)[where]))
     squares = at.per_arm(within + xp.square(shift) * new * (1 - share))
     every = xp.maximum(at.per_arm(count), 1).astype(xp.float32)
-    variance = state.variance + (squares - at.per_arm(new) * state.variance) / every
-    return RunningState(count, mean, lost, xp.maximum(variance, 0))
+    heard = at.per_arm(new)
+    change = (squares - heard * state.variance) / every
+    variance, variance_lost = carried(xp, heard > 0, state.variance, state.variance_lost, change)
+    return RunningState(count, mean, lost, xp.maximum(variance, 0), variance_lost)
+
+
+def carried(xp: Any, touched: Any, total: Any, lost: Any, step: Any) -> tuple[Any, Any]:
+    """total + step where touched, with what rounding cut off carried over to the next step (Kahan's sum)."""
+    wanted = xp.where(touched, step + lost, xp.float32(0))
+    after = total + wanted
+    return after, xp.where(touched, wanted - (after - total), lost)
 
 
 def unnormalised() -> Normaliser:
