@@ -22,7 +22,7 @@ def test_without_flags_the_settings_are_the_presets(env, name):
 
 
 def test_every_setting_is_a_flag():
-    words = "tetris --learner dqn --gamma 0.5 --double --ucb-c 3 --hidden 7 --marginal gaussian --seed 9"
+    words = "tetris --learner dqn --gamma 0.5 --double --bandit ucb --ucb-c 3 --hidden 7 --marginal gaussian --seed 9"
     found = TrainCommand.parse(words.split()).settings()
     assert (found.learner.settings.gamma, found.learner.settings.double) == (0.5, True)
     assert (found.bandit.settings.ucb_c, found.network.settings.hidden, found.seed) == (3, 7, 9)

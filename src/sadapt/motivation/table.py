@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sadapt.motivation.bandits.d3rb import D3RBSettings, d3rb
-from sadapt.motivation.bandits.recent import RecentSettings, recent
+from sadapt.motivation.bandits.race import RaceSettings, race
 from sadapt.motivation.bandits.ucb import UCBSettings, from_settings
 from sadapt.motivation.feedback import FeedbackSettings, of_entropy, of_surprise
 from sadapt.motivation.marginals.auto import AutoSettings, auto
@@ -22,4 +22,4 @@ register("feedback", "surprise", of_surprise, FeedbackSettings)
 
 register("bandit", "ucb", from_settings, UCBSettings)
 register("bandit", "d3rb", d3rb, D3RBSettings)
-register("bandit", "recent", recent, RecentSettings)
+register("bandit", "race", race, RaceSettings)

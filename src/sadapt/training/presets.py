@@ -14,32 +14,44 @@ from sadapt.training.settings import Settings
 class Preset(NamedTuple):
     """Where the defaults of a run come from."""
 
-    learner: str
-    bandit: str
-    """The one that it is patient with."""
+    parts: dict[str, str]
+    """By kind; those that are not named are the settings' own defaults."""
     num_envs: int
     outside: int
     """Worlds side by side where each is not written in JAX, and may be a process of its own."""
     total_timesteps: int | None
     """None leaves it to the world."""
     changes: dict[str, Any]
+    of_part: dict[str, dict[str, Any]]
+    """Changes that go with the preset's own part of a kind, and not with another in its place."""
+    compiled: dict[str, Any]
+    """Changes where the world is written in JAX."""
 
 
 FAST_STEPS = 2_000_000
-PATIENCE = 0.75
-"""Share of the training before the bandit listens: exploration has ended at a half, what was learned shows then."""
+ADAPTING = {"bandit": "race", "feedback": "surprise"}
 PRESETS: dict[str, Preset] = {
     # Rewards relative to their mean at the same time step. S-Adapt has a network per arm: sharing one, the arm that is
-    # learned second is held back by the first.
+    # learned second is held back by the first. Random play costs next to nothing there, and what its mean is off by
+    # is added to one arm's feedback and taken from the other's.
     "fast": Preset(
-        "pqn",
-        "ucb",
-        64,
-        8,
-        None,
-        {"bandit_patience": PATIENCE, "baseline": "time", "reward_clip": 5.0, "arms": "apart"},
+        parts={"learner": "pqn", **ADAPTING},
+        num_envs=64,
+        outside=8,
+        total_timesteps=None,
+        changes={"baseline": "time", "reward_clip": 5.0, "arms": "apart"},
+        of_part={"feedback": {"signed": True}},
+        compiled={"random_episodes": 1_000},
     ),
-    "paper": Preset("dqn", "ucb", 1, 1, 10_000_000, {}),
+    "paper": Preset(
+        parts={"learner": "dqn", **ADAPTING},
+        num_envs=1,
+        outside=1,
+        total_timesteps=10_000_000,
+        changes={},
+        of_part={"feedback": {"signed": True}},
+        compiled={},
+    ),
 }
 
 
@@ -49,22 +61,29 @@ def preset(env: str, name: str = "fast", **parts: str | None) -> Settings:
     if name not in PRESETS:
         raise UserError(f"unknown preset {name!r}: {nearest(name, PRESETS)}")
     chosen = PRESETS[name]
-    wanted = {"learner": chosen.learner, **{kind: part for kind, part in parts.items() if part is not None}}
+    wanted = {**chosen.parts, **{kind: part for kind, part in parts.items() if part is not None}}
     hints = {} if env.startswith(OWN) else find("env", env).hints
+    is_compiled = hints.get("compiled", True)
     settings = Settings(
         world=env,  # type: ignore[arg-type]
         total_timesteps=chosen.total_timesteps or hints.get("fast_steps", FAST_STEPS),
-        num_envs=_side_by_side(chosen, wanted["learner"], compiled=hints.get("compiled", True)),
+        num_envs=_side_by_side(chosen, wanted["learner"], compiled=is_compiled),
     )
     settings = all_changed(settings, wanted)
-    of_world = {**hints.get("usual", {}), **hints.get("learners", {}).get(wanted["learner"], {})}
-    there = names(settings) - (set() if settings.bandit.name == chosen.bandit else {"bandit_patience"})
-    return all_changed(settings, {name: to for name, to in {**chosen.changes, **of_world}.items() if name in there})
+    usual = [
+        chosen.changes,
+        *(chosen.of_part.get(kind, {}) for kind in wanted if wanted[kind] == chosen.parts.get(kind)),
+    ]
+    usual += [chosen.compiled] if is_compiled else []
+    usual += [hints.get("usual", {}), hints.get("learners", {}).get(wanted["learner"], {})]
+    there = names(settings)
+    changes = {name: to for each in usual for name, to in each.items() if name in there}
+    return all_changed(settings, changes)
 
 
 def _side_by_side(chosen: Preset, learner: str, *, compiled: bool) -> int:
     """As many worlds as the preset has; those of `fast`, or as the learner likes, with another learner than its own."""
     likes = None if learner.startswith(OWN) else find("learner", learner).hints.get("num_envs")
-    if learner == chosen.learner:
+    if learner == chosen.parts["learner"]:
         return chosen.num_envs if compiled else chosen.outside
     return likes or (PRESETS["fast"].num_envs if compiled else PRESETS["fast"].outside)

@@ -21,7 +21,7 @@ class MotivationSettings(PaymentSettings):
     """How surprise is paid, and what an episode is."""
 
     bandit_patience: Share = 0.0
-    """Share of the training in which the arms take turns, before the bandit begins to listen."""
+    """Share of the training in which the arms take turns, before the bandit begins to listen; for bandits like ucb."""
     random_episodes: Count = 100
     """Episodes of random play that estimate H_rand."""
     on_death: Literal["auto", "end", "soft", "shock"] = "auto"
