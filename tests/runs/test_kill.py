@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from sadapt.runs import checkpoint
-from sadapt.runs.checkpoint import PARTIAL
+from sadapt.runs.belongings import PARTIAL
 from sadapt.runs.folder import RunFolder
 from sadapt.training.metrics import CLOCK
 

@@ -16,7 +16,7 @@ import pytest
 
 from sadapt import __version__, api
 from sadapt.errors import Stop, UserError
-from sadapt.runs import checkpoint, metrics_file, session
+from sadapt.runs import checkpoint, metrics_file, restoring, session
 from sadapt.runs.folder import RunFolder, find
 from sadapt.training.metrics import CLOCK
 from sadapt.training.settings import world_setting
@@ -186,7 +186,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path, two_checkpoints):
 
 def test_a_checkpoint_of_another_version_is_refused(tmp_path, two_checkpoints, monkeypatch):
     run = copied(two_checkpoints, tmp_path)
-    monkeypatch.setattr(session, "__version__", "9.9.9")
+    monkeypatch.setattr(restoring, "__version__", "9.9.9")
     with pytest.raises(UserError, match=rf"is from sadapt {__version__}, this is 9\.9\.9"):
         api.resume(run)
 

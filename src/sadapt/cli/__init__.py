@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sadapt import __version__
 from sadapt.errors import Stop, UserError, nearest
+from sadapt.runs.interruption import requests
 
 if TYPE_CHECKING:
     from sadapt.cli.common import Command
@@ -68,28 +69,40 @@ def main(argv: list[str] | None = None) -> int:
 
     0 is success, 1 a run that could not go on, 2 a user's mistake, 128 + signal a run that was asked to stop.
     """
-    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
-    words = sys.argv[1:] if argv is None else argv
-    try:
-        if words[:1] in ([], ["-h"], ["--help"]):
-            commands = "\n".join(f"  {name:10s} {row.about}" for name, row in COMMANDS.items())
-            print(ABOUT.format(commands=commands))
-        elif words[0] == "--version":
-            print(f"sadapt {__version__}")
-        else:
-            _parse(words[0], words[1:]).run()
-    except UserError as mistake:
-        return _refuse(str(mistake))
-    except Stop as stop:
-        print(f"sadapt: {stop}", file=sys.stderr)
-        return stop.code
-    except OSError as failure:
-        return _refuse(f"{failure.filename}: {failure.strerror}" if failure.filename else str(failure))
-    except KeyboardInterrupt:
-        return 130
-    except SystemExit as finished:
-        return int(finished.code or 0)
+    with requests() as asked:
+        try:
+            _run(sys.argv[1:] if argv is None else argv)
+        except Stop as stop:
+            print(f"sadapt: {stop}", file=sys.stderr)
+            return stop.code
+        except BaseException as error:  # what a library makes of an interruption may be anything
+            if asked.received is None and not isinstance(error, KeyboardInterrupt):
+                return _code_of(error)
+            print("sadapt: stopped", file=sys.stderr)
+            return asked.code
     return 0
+
+
+def _run(words: list[str]) -> None:
+    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+    if words[:1] in ([], ["-h"], ["--help"]):
+        commands = "\n".join(f"  {name:10s} {row.about}" for name, row in COMMANDS.items())
+        print(ABOUT.format(commands=commands))
+    elif words[0] == "--version":
+        print(f"sadapt {__version__}")
+    else:
+        _parse(words[0], words[1:]).run()
+
+
+def _code_of(error: BaseException) -> int:
+    """The exit code of a command that has raised this, which is told if it is the user's to know."""
+    if isinstance(error, UserError):
+        return _refuse(str(error))
+    if isinstance(error, OSError):
+        return _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    if isinstance(error, SystemExit):
+        return int(error.code or 0)
+    raise error
 
 
 def _refuse(message: str) -> int:
