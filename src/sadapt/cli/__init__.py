@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from sadapt import __version__
 from sadapt.errors import Stop, UserError, nearest
-from sadapt.runs.interruption import requests
+from sadapt.runs.interruption import Requests, requests
 
 if TYPE_CHECKING:
     from sadapt.cli.common import Command
@@ -70,16 +72,28 @@ def main(argv: list[str] | None = None) -> int:
     0 is success, 1 a run that could not go on, 2 a user's mistake, 128 + signal a run that was asked to stop.
     """
     with requests() as asked:
-        try:
-            _run(sys.argv[1:] if argv is None else argv)
-        except Stop as stop:
-            print(f"sadapt: {stop}", file=sys.stderr)
-            return stop.code
-        except BaseException as error:  # what a library makes of an interruption may be anything
-            if asked.received is None and not isinstance(error, KeyboardInterrupt):
-                return _code_of(error)
-            print("sadapt: stopped", file=sys.stderr)
-            return asked.code
+        code = _code(sys.argv[1:] if argv is None else argv, asked)
+        if argv is None and asked.received is not None:
+            # A compiler that was broken off may still be at work, and would not survive the interpreter's own end.
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError):
+                    stream.flush()
+            os._exit(code)
+    return code
+
+
+def _code(words: list[str], asked: Requests) -> int:
+    try:
+        asked.require_none()
+        _run(words)
+    except Stop as stop:
+        print(f"sadapt: {stop}", file=sys.stderr)
+        return stop.code
+    except BaseException as error:  # what a library makes of an interruption may be anything
+        if asked.received is None and not isinstance(error, KeyboardInterrupt):
+            return _code_of(error)
+        print("sadapt: stopped", file=sys.stderr)
+        return asked.code
     return 0
 
 

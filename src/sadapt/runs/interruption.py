@@ -19,8 +19,8 @@ class Requests:
     received: int | None = None
     answered: bool = False
     """Whether whoever is at work looks here now and then, so that nothing has to be broken off."""
-    over: bool = False
-    """Whether there is nothing left to stop."""
+    open: bool = False
+    """Whether there is something to stop yet, and still."""
 
     @property
     def code(self) -> int:
@@ -52,7 +52,7 @@ def requests() -> Iterator[Requests]:
 
     def heard(number: int, _: FrameType | None) -> None:
         asked.received = number
-        if not (asked.answered or asked.over):
+        if asked.open and not asked.answered:
             raise KeyboardInterrupt
 
     listener = threading.Thread(target=_listen, args=(reader, asked), daemon=True)
@@ -61,9 +61,10 @@ def requests() -> Iterator[Requests]:
     listener.start()
     _active.append(asked)
     try:
+        asked.open = True
         yield asked
     finally:
-        asked.over = True
+        asked.open = False
         _active.clear()
         signal.set_wakeup_fd(pipe_before)
         for number, handler in former.items():
@@ -88,6 +89,6 @@ def _listen(reader: int, asked: Requests) -> None:
         if before and number == signal.SIGINT:
             os._exit(128 + number)
         asked.received, before = number, True
-        if asked.answered and not asked.over:
+        if asked.open and asked.answered:
             with contextlib.suppress(OSError, ValueError):  # nobody is there to read it
                 print("\nstopping after this chunk of steps; Ctrl-C again to stop at once", file=sys.stderr, flush=True)

@@ -115,6 +115,16 @@ def read(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def hole(rows: list[dict[str, Any]]) -> str | None:
+    """What tells that rows are missing: they come at equal distances, but for the last, which may come sooner."""
+    steps = [row["step"] for row in rows]
+    every = steps[0]
+    for number, step in enumerate(steps, 1):
+        if step != number * every and not (number == len(steps) and (number - 1) * every < step < number * every):
+            return f"has a hole before step {step:,}: its rows come every {every:,} steps"
+    return None
+
+
 def _step(line: str) -> int:
     """The step of a line, -1 if it has none."""
     first = line.partition(",")[0]
