@@ -8,6 +8,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +38,8 @@ class Onlookers:
         for sink in list(self._sinks):
             if not self._try(sink.name, lambda sink=sink: sink.add(row)):  # type: ignore[misc]
                 self._sinks.remove(sink)
+                with suppress(Exception):
+                    sink.close()
 
     def close(self) -> None:
         for sink in self._sinks:

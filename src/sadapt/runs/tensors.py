@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-BLOCK = 1 << 24
+BLOCK = 1 << 22
 """Bytes that are on their way at a time."""
 DTYPES = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "U16": np.uint16, "I16": np.int16, "U32": np.uint32,
@@ -67,7 +67,7 @@ def on_device(tensor: np.ndarray | Stored) -> jax.Array:
         return jnp.array(tensor.read())
     filled = jnp.zeros(tensor.shape, tensor.dtype)
     for starts, offset, shape in blocks(tensor.shape, tensor.dtype.itemsize):
-        filled = _put(filled, tensor.read(offset, shape), starts)
+        filled = _put(filled, tensor.read(offset, shape), starts).block_until_ready()
     return filled
 
 
