@@ -37,6 +37,12 @@ def swallowed():
         interrupt()
 
 
+def swallowed_and_gone_on():
+    swallowed()
+    for _ in range(3_000):
+        time.sleep(0.01)
+
+
 def turned_into_something_else():
     try:
         interrupt()
@@ -53,7 +59,7 @@ def launching(monkeypatch, launch) -> None:
     )
 
 
-@pytest.mark.parametrize("how", [at_once, swallowed, turned_into_something_else])
+@pytest.mark.parametrize("how", [at_once, swallowed, swallowed_and_gone_on, turned_into_something_else])
 def test_before_the_first_step_a_run_stops_at_once_and_says_so(tmp_path, monkeypatch, how):
     launching(monkeypatch, how)
     with pytest.raises(Stop, match="stopped before its first step; `sadapt resume") as stop:

@@ -92,6 +92,7 @@ def _code(words: list[str], asked: Requests) -> int:
     except BaseException as error:  # what a library makes of an interruption may be anything
         if asked.received is None and not isinstance(error, KeyboardInterrupt):
             return _code_of(error)
+        asked.answered = True
         print("sadapt: stopped", file=sys.stderr)
         return asked.code
     return 0

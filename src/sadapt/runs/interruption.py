@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
+import select
 import signal
 import sys
 import threading
@@ -11,6 +13,8 @@ from collections.abc import Iterator
 from types import FrameType
 
 ASKS_TO_STOP = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+AGAIN = 1.0
+"""Seconds after which a signal that went unheeded is repeated."""
 
 
 class Requests:
@@ -51,7 +55,7 @@ def requests() -> Iterator[Requests]:
     os.set_blocking(writer, False)
 
     def heard(number: int, _: FrameType | None) -> None:
-        asked.received = number
+        asked.received = asked.received or number
         if asked.open and not asked.answered:
             raise KeyboardInterrupt
 
@@ -61,8 +65,9 @@ def requests() -> Iterator[Requests]:
     listener.start()
     _active.append(asked)
     try:
-        asked.open = True
-        yield asked
+        with _no_word_of_swallowed_interruptions():
+            asked.open = True
+            yield asked
     finally:
         asked.open = False
         _active.clear()
@@ -81,14 +86,37 @@ def _kept_away(number: int) -> bool:
 
 
 def _listen(reader: int, asked: Requests) -> None:
-    """Notes signals as they come, until the pipe says 0."""
+    """Notes signals as they come, until the pipe says 0; repeats one that a library has swallowed."""
     before = False
-    while number := int.from_bytes(os.read(reader, 1), "little"):
+    while True:
+        unheeded = before and asked.open and not asked.answered
+        if not select.select([reader], [], [], AGAIN if unheeded else None)[0]:
+            _thread.interrupt_main(signal.SIGTERM)
+            continue
+        number = int.from_bytes(os.read(reader, 1), "little")
+        if not number:
+            return
         if number not in ASKS_TO_STOP:
             continue
         if before and number == signal.SIGINT:
             os._exit(128 + number)
-        asked.received, before = number, True
-        if asked.open and asked.answered:
+        if asked.open and asked.answered and not before:
             with contextlib.suppress(OSError, ValueError):  # nobody is there to read it
                 print("\nstopping after this chunk of steps; Ctrl-C again to stop at once", file=sys.stderr, flush=True)
+        asked.received, before = asked.received or number, True
+
+
+@contextlib.contextmanager
+def _no_word_of_swallowed_interruptions() -> Iterator[None]:
+    """Python prints what is raised where nobody can catch it; an interruption there is repeated instead."""
+    former = sys.unraisablehook
+
+    def tell(what: sys.UnraisableHookArgs) -> None:
+        if not isinstance(what.exc_value, KeyboardInterrupt):
+            former(what)
+
+    sys.unraisablehook = tell
+    try:
+        yield
+    finally:
+        sys.unraisablehook = former
