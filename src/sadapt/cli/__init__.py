@@ -87,13 +87,13 @@ def _code(words: list[str], asked: Requests) -> int:
         asked.require_none()
         _run(words)
     except Stop as stop:
-        print(f"sadapt: {stop}", file=sys.stderr)
+        _say(str(stop))
         return stop.code
     except BaseException as error:  # what a library makes of an interruption may be anything
         if asked.received is None and not isinstance(error, KeyboardInterrupt):
             return _code_of(error)
         asked.answered = True
-        print("sadapt: stopped", file=sys.stderr)
+        _say("stopped")
         return asked.code
     return 0
 
@@ -121,8 +121,13 @@ def _code_of(error: BaseException) -> int:
 
 
 def _refuse(message: str) -> int:
-    print(f"sadapt: error: {message}", file=sys.stderr)
+    _say(f"error: {message}")
     return 2
+
+
+def _say(message: str) -> None:
+    with suppress(OSError, ValueError):  # nobody is there to read it
+        print(f"sadapt: {message}", file=sys.stderr)
 
 
 def _parse(name: str, words: list[str]) -> Command:
