@@ -347,9 +347,10 @@ def test_an_edited_map_is_refused_and_another_jax_is_said(tmp_path, caplog, monk
     with pytest.raises(UserError, match=r"another map than .*layout\.txt is now"):
         api.resume(run)
     run.layout.write_text(text)
-    monkeypatch.setattr(config, "versions", lambda: {"jax": "99.0", "jaxlib": "99.0", "numpy": "1", "optax": "1"})
+    theirs = config.versions()
+    monkeypatch.setattr(config, "versions", lambda: {**theirs, "jax": "99.0"})
     api.resume(run)
-    assert "this is 99.0: the run goes on, but may not end in the same bytes" in caplog.text
+    assert ", this is 99.0: the run goes on, but may not end in the same bytes" in caplog.text
 
 
 def test_seeds_trained_together_are_said_to_go_on_alone(tmp_path, caplog):
