@@ -11,7 +11,7 @@ import time
 import pytest
 
 from sadapt.errors import UserError
-from sadapt.experiments import plan, worker
+from sadapt.experiments import executors, plan, worker
 from sadapt.experiments.executors import here, on_slurm
 from sadapt.experiments.sweep import Sweep, account, carry_out, expected_seconds, kind
 from sadapt.runs.folder import write_json
@@ -189,3 +189,74 @@ def test_a_node_of_a_ray_cluster_may_die(tmp_path):
         cluster.shutdown()
     assert metrics(shared) == metrics(alone)
     assert json.loads((shared.out / "sweeps.json").read_text())[-1]["finished"] == 3
+
+
+ODD_WORKER = """
+import json, os, signal, sys, time
+from pathlib import Path
+
+job = json.loads(sys.stdin.readline())
+log = Path(job["path"]).with_suffix(".log")
+attempt = len(log.read_text()) if log.exists() else 0
+log.write_text("x" * (attempt + 1))
+fate = job["settings"]["fates"][min(attempt, len(job["settings"]["fates"]) - 1)]
+if fate == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+elif fate == "hung":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(1000)
+raise SystemExit(fate)
+"""
+
+
+@pytest.fixture
+def odd_workers(tmp_path, monkeypatch):
+    """Workers that only meet their fate, one for each attempt at a job."""
+    (tmp_path / "odd_worker.py").write_text(ODD_WORKER)
+    monkeypatch.setattr(executors, "TICK", 0.05)
+    began = subprocess.Popen
+
+    def start(words, **more):
+        return began([sys.executable, str(tmp_path / "odd_worker.py")], **more)
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+
+    def job(name, *fates):
+        return worker.Job(path=str(tmp_path / name), settings={"fates": list(fates)})
+
+    return job
+
+
+def outcomes(jobs):
+    return {outcome.job.path.rpartition("/")[2]: outcome for outcome in here(jobs, workers=2, tick=lambda: None)}
+
+
+def test_a_run_whose_process_was_killed_is_taken_up_by_another(odd_workers):
+    found = outcomes([odd_workers("kill", "killed", 143, 0), odd_workers("bad", 2), odd_workers("cursed", "killed")])
+    assert {name: outcome.code for name, outcome in found.items()} == {"kill": 0, "bad": 2, "cursed": -signal.SIGKILL}
+    assert found["cursed"].message == "killed by signal 9"
+    assert executors.carry_out(odd_workers("alone", 7)).code == 7
+
+
+def test_a_hung_worker_is_killed_and_its_run_taken_up(odd_workers, monkeypatch):
+    monkeypatch.setattr(executors, "SILENCE", 1.0)
+    assert outcomes([odd_workers("hung", "hung", 0)])["hung"].code == 0
+    monkeypatch.setattr(executors, "GRACE", 0.2)
+    process = executors.Process(odd_workers("deaf too", "hung"))
+    time.sleep(0.5)
+    process.stop()
+    assert process.child.returncode == -signal.SIGKILL
+
+
+def test_a_worker_that_touches_its_run_is_not_silent(tmp_path, odd_workers, monkeypatch):
+    monkeypatch.setattr(executors, "SILENCE", 3.0)
+    job = odd_workers("alive", "hung")
+    sign = worker.sign_of_life(job)
+    sign.parent.mkdir()
+    sign.write_text("{}")
+    process = executors.Process(job)
+    process.began -= 100
+    os.utime(sign)
+    assert process.outcome() is None
+    os.utime(sign, (time.time() - 10, time.time() - 10))
+    assert process.outcome().code == -signal.SIGKILL

@@ -60,6 +60,42 @@ def test_unfinished_runs_and_odd_ones_are_left_out_and_named(stored):
     assert results.get("maze-small", "s-max").seeds == (1, 2, 3)
 
 
+def test_what_cannot_be_read_is_left_out_by_name_and_the_rest_is_used(stored, capsys):
+    folders = [store(stored, "maze-small", "s-max", seed) for seed in (4, 5, 6)]
+    (folders[0] / "metrics.csv").write_bytes(bytes(range(256)))
+    (folders[1] / "config.json").write_text('{"compilerOptions": {"strict": true}}')
+    (folders[2] / "config.json").write_bytes(b"\xff\xfe")
+    results = load(stored)
+    assert [each.path for each in results.left_out] == folders
+    assert results.get("maze-small", "s-max").seeds == (1, 2, 3)
+    for command in ("figures", "claims", "adaptation"):
+        assert main([command, str(stored)]) == 0
+        said = capsys.readouterr().err
+        assert all(str(folder) in said for folder in folders)
+
+
+@pytest.mark.parametrize("gone", [1, 2, 10, ROWS - 1])
+def test_a_run_with_a_hole_in_its_metrics_is_left_out_by_name(stored, gone):
+    holed = store(stored, "maze-small", "s-max", 4)
+    lines = (holed / "metrics.csv").read_text().splitlines(keepends=True)
+    (holed / "metrics.csv").write_text("".join(lines[:gone] + lines[gone + 1 :]))
+    results = load(stored)
+    assert [each.path for each in results.left_out] == [holed]
+    assert "hole" in results.left_out[0].why
+    assert results.get("maze-small", "s-max").seeds == (1, 2, 3)
+
+
+def test_a_seed_that_is_there_twice_is_named_and_taken_once(stored):
+    first = stored / "maze-small-s-max-2-0"
+    again = store(stored / "zzz", "maze-small", "s-max", 2)
+    text = (again / "metrics.csv").read_text()
+    (again / "metrics.csv").write_text(text.replace(",40,", ",77,"))
+    results = load(stored)
+    assert [each.path for each in results.left_out] == [again]
+    assert f"seed 2 is there twice, and {first} with other rows is used" == results.left_out[0].why
+    np.testing.assert_allclose(results.get("maze-small", "s-max").final("return"), [19.5, 39.0, 58.5])
+
+
 def test_marginals_are_agents_of_their_own(stored):
     store(stored, "maze-small", "s-adapt", 1, marginal="gaussian")
     results = load(stored)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from sadapt.runs import checkpoint
-from sadapt.runs.checkpoint import PARTIAL
+from sadapt.runs.belongings import PARTIAL
 from sadapt.runs.folder import RunFolder
 from sadapt.training.metrics import CLOCK
 
@@ -31,6 +31,8 @@ LEARNERS = {
     "--total-timesteps 10000",
 }
 PATIENCE = 240
+EARLY = 10.0
+"""Seconds in which a run is still beginning."""
 
 
 def start(words: list[str], cache: Path) -> subprocess.Popen:
@@ -111,5 +113,22 @@ def test_killed_and_resumed_equals_undisturbed(tmp_path, shared_programs, learne
         in_writing += half_written(killed)
         process = start(["resume", str(killed), "--quiet"], cache)
     end_of(process)
+    assert metrics(killed) == metrics(alone)
+    assert final_state(killed) == final_state(alone)
+
+
+def test_killed_in_its_first_seconds_it_begins_again(tmp_path, shared_programs):
+    """While it is imported, compiled and measured, there is no run yet or one that can be taken up."""
+    chance, cache = random.Random("early"), shared_programs
+    alone, killed = RunFolder(tmp_path / "alone"), RunFolder(tmp_path / "killed")
+    words = ["train", "tetris", "--objective", "s-min", *COMMON.split(), *LEARNERS["pqn"].split(), "--out"]
+    end_of(start([*words, str(alone)], cache))
+    again = lambda: ["resume", str(killed), "--quiet"] if killed.config.exists() else [*words, str(killed)]  # noqa: E731
+    for _ in range(KILLS):
+        process = start(again(), cache)
+        time.sleep(chance.uniform(0, EARLY))
+        process.kill()
+        process.communicate()
+    end_of(start(again(), cache))
     assert metrics(killed) == metrics(alone)
     assert final_state(killed) == final_state(alone)

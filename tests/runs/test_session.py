@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import fcntl
 import json
 import logging
 import os
@@ -15,8 +17,9 @@ import numpy as np
 import pytest
 
 from sadapt import __version__, api
+from sadapt.cli import main
 from sadapt.errors import Stop, UserError
-from sadapt.runs import checkpoint, metrics_file, session
+from sadapt.runs import checkpoint, config, metrics_file, restoring, session
 from sadapt.runs.folder import RunFolder, find
 from sadapt.training.metrics import CLOCK
 from sadapt.training.settings import world_setting
@@ -186,7 +189,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path, two_checkpoints):
 
 def test_a_checkpoint_of_another_version_is_refused(tmp_path, two_checkpoints, monkeypatch):
     run = copied(two_checkpoints, tmp_path)
-    monkeypatch.setattr(session, "__version__", "9.9.9")
+    monkeypatch.setattr(restoring, "__version__", "9.9.9")
     with pytest.raises(UserError, match=rf"is from sadapt {__version__}, this is 9\.9\.9"):
         api.resume(run)
 
@@ -273,3 +276,118 @@ def test_the_users_map_goes_with_the_run(tmp_path):
     layout.unlink()
     assert world_setting(run.read_settings(), "layout") == str(run.layout)
     assert api.evaluate(run.path, episodes=2).measures["length"].mean == 20
+
+
+def test_metrics_that_were_cut_are_made_again_from_the_checkpoint_before(tmp_path, two_checkpoints, finished, caplog):
+    run = copied(two_checkpoints, tmp_path)
+    lines = run.metrics.read_text().splitlines(keepends=True)
+    run.metrics.write_text("".join(lines[:-1]))
+    api.resume(run)
+    assert f"{run.metrics} has {len(lines) - 2} whole rows, and {len(lines) - 1} should be there" in caplog.text
+    same_end(run, finished)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [(lambda path: path.unlink(), "cannot be read"), (lambda path: path.write_bytes(b"\0"), "0 whole rows")],
+)
+def test_metrics_that_are_lost_are_named_when_a_run_goes_on(tmp_path, two_checkpoints, caplog, damage, said):
+    run = copied(two_checkpoints, tmp_path)
+    damage(run.metrics)
+    api.resume(run)
+    assert f"{run.metrics}" in caplog.text
+    assert said in caplog.text
+    status = run.read_status()
+    assert status["state"] == "finished"
+    assert said in status["metrics"]
+    run.write_status(**{**status, "state": "stopped"})
+    api.resume(run)
+    assert said in run.read_status()["metrics"]
+
+
+@pytest.mark.parametrize("line", [1, 2, 3])
+def test_a_finished_run_with_a_hole_in_its_metrics_is_not_called_whole(tmp_path, finished, caplog, capsys, line):
+    run = copied(finished, tmp_path)
+    lines = run.metrics.read_text().splitlines(keepends=True)
+    run.metrics.write_text("".join(lines[:line] + lines[line + 1 :]))
+    assert main(["resume", str(run), "--quiet"]) == 0
+    assert f"{run.metrics} has" in caplog.text
+    assert "nothing is left" not in capsys.readouterr().out
+
+
+def test_a_finished_run_whose_checkpoint_is_damaged_is_not_sent_in_a_circle(tmp_path, finished, capsys):
+    run = copied(finished, tmp_path)
+    flip(next(run.checkpoints.newest()))
+    anew = f"`sadapt train --config {run.config} --out {run} --overwrite`"
+    for command in ("eval", "resume"):
+        assert main([command, str(run)]) == 2
+        assert anew in capsys.readouterr().err
+    shutil.rmtree(run.checkpoints.folder)
+    for command in ("eval", "resume"):
+        assert main([command, str(run)]) == 2
+        assert anew in capsys.readouterr().err
+
+
+def test_a_run_without_a_checkpoint_is_sent_to_resume(tmp_path, two_checkpoints):
+    run = copied(two_checkpoints, tmp_path)
+    shutil.rmtree(run.checkpoints.folder)
+    with pytest.raises(UserError, match=f"no checkpoint yet: `sadapt resume {run}`"):
+        api.load(run)
+
+
+def test_an_edited_map_is_refused_and_another_jax_is_said(tmp_path, caplog, monkeypatch):
+    layout = tmp_path / "mine.txt"
+    layout.write_text("A...\n.##.\n...G\n")
+    words = {"layout": str(layout), "objective": "random", "horizon": 20, "total_timesteps": 40_000}
+    with pytest.raises(Stop):
+        api.train("maze-small", out=tmp_path / "run", options=QUIET, display=stopping(1_000), **words)
+    run = find(tmp_path / "run")
+    text = run.layout.read_text()
+    run.layout.write_text(text.replace("##", ".#"))
+    with pytest.raises(UserError, match=r"another map than .*layout\.txt is now"):
+        api.resume(run)
+    run.layout.write_text(text)
+    theirs = config.versions()
+    monkeypatch.setattr(config, "versions", lambda: {**theirs, "jax": "99.0"})
+    api.resume(run)
+    assert ", this is 99.0: the run goes on, but may not end in the same bytes" in caplog.text
+
+
+def test_seeds_trained_together_are_said_to_go_on_alone(tmp_path, caplog):
+    settings = small(objective="random", total_timesteps=40_000)
+    with pytest.raises(Stop) as stop:
+        session.train(settings, tmp_path / "runs", num_seeds=2, options=QUIET, display=stopping(1))
+    for name in ("s5", "s6"):
+        assert f"`sadapt resume {tmp_path / 'runs' / name}`" in str(stop.value)
+    api.resume(tmp_path / "runs" / "s6")
+    assert "goes on alone" in caplog.text
+
+
+def test_a_display_that_is_gone_does_not_stop_the_run(tmp_path):
+    shown = []
+
+    def show(progress):
+        shown.append(progress.step)
+        if progress.step:
+            raise BrokenPipeError(32, "Broken pipe")
+
+    run = api.train(small(objective="random"), out=tmp_path / "run", options=QUIET, display=show)
+    assert run.read_status()["state"] == "finished"
+    assert shown == [0, 16_384]
+
+
+def test_a_new_checkpoint_outlives_damaged_ones_of_later_steps(tmp_path, two_checkpoints, finished):
+    run = copied(two_checkpoints, tmp_path)
+    for step in (10**9, 10**9 + 1):
+        (run.checkpoints.folder / f"step-{step:012d}.safetensors").write_bytes(b"damaged")
+    api.resume(run)
+    same_end(run, finished)
+
+
+def test_a_file_system_without_locks_is_said_to_have_none(tmp_path, monkeypatch, caplog):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with RunFolder(tmp_path / "run").claimed():
+        assert "knows no locks (No locks available)" in caplog.text

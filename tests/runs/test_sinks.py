@@ -5,7 +5,7 @@ from __future__ import annotations
 from sadapt import api
 from sadapt.motivation import measures
 from sadapt.motivation.measures import LARGEST, MEASURES, Measure
-from sadapt.runs import metrics_file, sinks
+from sadapt.runs import config, metrics_file, sinks
 from sadapt.runs.recorder import Options
 from sadapt.training.metrics import charts
 from sadapt.training.program import build
@@ -81,3 +81,31 @@ def test_a_measure_is_one_row_of_the_table(tmp_path, monkeypatch):
     found = api.evaluate(run.path, episodes=3).measures
     assert list(found) == [*BEFORE[2:], *HEARD, "surprise_max", "rows"]
     assert found["surprise"].mean < found["surprise_max"].mean < 20 * found["surprise"].mean
+
+
+def test_a_full_disk_under_tensorboard_does_not_stop_the_run(tmp_path, monkeypatch, caplog):
+    def tensorboard(*_):
+        full = open("/dev/full", "w")  # noqa: SIM115
+        return sinks.Sink("TensorBoard", lambda row: print(row, file=full, flush=True), full.close)
+
+    monkeypatch.setattr(sinks, "tensorboard", tensorboard)
+    run = api.train(small(objective="random"), out=tmp_path / "run", options=Options())
+    assert run.read_status()["state"] == "finished"
+    assert caplog.text.count("TensorBoard gets no more of this run, which goes on: [Errno 28]") == 1
+
+
+def test_a_sink_that_cannot_be_opened_is_left_out(caplog):
+    def broken():
+        raise OSError(28, "No space left on device")
+
+    onlookers = sinks.Onlookers({"TensorBoard": broken})
+    onlookers.add({"step": 1})
+    onlookers.close()
+    assert caplog.text.count("TensorBoard gets no more") == 1
+
+
+def test_weights_and_biases_tell_settings_apart_and_know_a_run_again():
+    one, other = (config.to_dict(small(gamma=gamma)) for gamma in (0.9, 0.5))
+    ids = [sinks.identity("tetris/s-adapt-pqn-s5", settings) for settings in (one, other, dict(reversed(one.items())))]
+    assert ids[0] == ids[2] != ids[1]
+    assert "/" not in ids[0]

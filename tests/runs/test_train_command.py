@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -50,6 +52,33 @@ def test_the_configuration_can_be_printed_instead(capsys):
     found = json.loads(capsys.readouterr().out)["settings"]
     assert found["learner"]["learning_rate"] == 0.25
     assert found["env"] == "maze-small"
+
+
+def test_how_many_steps_will_be_trained_is_said_before(tmp_path, capsys):
+    words = ["train", *WORDS, "--total-timesteps", "20000"]
+    assert main([*words, "--print-config"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 32_768
+    assert main([*words, "--out", str(tmp_path / "run")]) == 0
+    assert "32,768 steps (whole chunks, for the 20,000 asked for)" in capsys.readouterr().err.splitlines()[0]
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["steps"] == 32_768
+    assert metrics_file.read(tmp_path / "run" / "metrics.csv")[-1]["step"] == 32_768
+
+
+def test_a_refusal_comes_before_anything_is_compiled(tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert main(["train", *WORDS, "--out", str(tmp_path)]) == 2
+    assert main(["train", *WORDS, "--minibatch-size", "63", "--objective", "s-min"]) == 2
+    assert "compiling" not in capsys.readouterr().err
+
+
+def test_a_run_outlives_a_pipe_that_is_closed(tmp_path):
+    words = [sys.executable, "-m", "sadapt", "train", *WORDS, "--out", str(tmp_path / "run")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert "compiling" in process.stdout.readline()
+        process.stdout.close()
+        process.wait()
+    assert json.loads((tmp_path / "run" / "status.json").read_text())["state"] == "finished"
+    assert process.returncode == 0
 
 
 def test_help_is_grouped_and_begins_with_examples(capsys):

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from sadapt import __version__
 from sadapt.errors import Stop, UserError, nearest
+from sadapt.runs.interruption import Requests, requests
 
 if TYPE_CHECKING:
     from sadapt.cli.common import Command
@@ -68,33 +71,63 @@ def main(argv: list[str] | None = None) -> int:
 
     0 is success, 1 a run that could not go on, 2 a user's mistake, 128 + signal a run that was asked to stop.
     """
-    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
-    words = sys.argv[1:] if argv is None else argv
+    with requests() as asked:
+        code = _code(sys.argv[1:] if argv is None else argv, asked)
+        if argv is None and asked.received is not None:
+            # A compiler that was broken off may still be at work, and would not survive the interpreter's own end.
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError):
+                    stream.flush()
+            os._exit(code)
+    return code
+
+
+def _code(words: list[str], asked: Requests) -> int:
     try:
-        if words[:1] in ([], ["-h"], ["--help"]):
-            commands = "\n".join(f"  {name:10s} {row.about}" for name, row in COMMANDS.items())
-            print(ABOUT.format(commands=commands))
-        elif words[0] == "--version":
-            print(f"sadapt {__version__}")
-        else:
-            _parse(words[0], words[1:]).run()
-    except UserError as mistake:
-        return _refuse(str(mistake))
+        asked.require_none()
+        _run(words)
     except Stop as stop:
-        print(f"sadapt: {stop}", file=sys.stderr)
+        _say(str(stop))
         return stop.code
-    except OSError as failure:
-        return _refuse(f"{failure.filename}: {failure.strerror}" if failure.filename else str(failure))
-    except KeyboardInterrupt:
-        return 130
-    except SystemExit as finished:
-        return int(finished.code or 0)
+    except BaseException as error:  # what a library makes of an interruption may be anything
+        if asked.received is None and not isinstance(error, KeyboardInterrupt):
+            return _code_of(error)
+        asked.answered = True
+        _say("stopped")
+        return asked.code
     return 0
 
 
+def _run(words: list[str]) -> None:
+    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+    if words[:1] in ([], ["-h"], ["--help"]):
+        commands = "\n".join(f"  {name:10s} {row.about}" for name, row in COMMANDS.items())
+        print(ABOUT.format(commands=commands))
+    elif words[0] == "--version":
+        print(f"sadapt {__version__}")
+    else:
+        _parse(words[0], words[1:]).run()
+
+
+def _code_of(error: BaseException) -> int:
+    """The exit code of a command that has raised this, which is told if it is the user's to know."""
+    if isinstance(error, UserError):
+        return _refuse(str(error))
+    if isinstance(error, OSError):
+        return _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    if isinstance(error, SystemExit):
+        return int(error.code or 0)
+    raise error
+
+
 def _refuse(message: str) -> int:
-    print(f"sadapt: error: {message}", file=sys.stderr)
+    _say(f"error: {message}")
     return 2
+
+
+def _say(message: str) -> None:
+    with suppress(OSError, ValueError):  # nobody is there to read it
+        print(f"sadapt: {message}", file=sys.stderr)
 
 
 def _parse(name: str, words: list[str]) -> Command:

@@ -40,6 +40,9 @@ class Command(Protocol):
 
 def parsed(command: type, name: str, words: list[str], **options: Any) -> Any:
     """A command with its options read from the words after its name."""
+    if "" in words:
+        before = words[words.index("") - 1] if words.index("") else f"sadapt {name}"
+        raise UserError(f"an empty word was given after {before}: name something, or leave it away")
     config = (tyro.conf.FlagCreatePairsOff, *options.pop("config", ()))
     return tyro.cli(command, args=words, prog=f"sadapt {name}", config=config, **options)
 

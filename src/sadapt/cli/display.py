@@ -6,7 +6,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,27 +24,39 @@ PREPARING = "compiling, and measuring a random agent"
 
 @contextmanager
 def display(settings: Settings, *, quiet: bool) -> Iterator[Display | None]:
-    """What to show a run's progress with; nothing if `quiet`."""
+    """What to show a run's progress with, from when it has been found good; nothing if `quiet`."""
     if quiet:
         yield None
     elif sys.stderr.isatty():
         with _panel(settings) as shown:
             yield shown
     else:
-        print(f"{settings.env} {settings.objective} seed {settings.seed}: {PREPARING}", file=sys.stderr, flush=True)
         yield _lines(settings)
 
 
+def beginning(settings: Settings, progress: Progress) -> str:
+    """What is said before the first step: how far it will go, and why not exactly as far as was asked for."""
+    steps = f"{progress.total:,} steps"
+    if progress.total != settings.total_timesteps:
+        steps += f" (whole chunks, for the {settings.total_timesteps:,} asked for)"
+    return f"{steps}; {PREPARING}"
+
+
 def _lines(settings: Settings) -> Display:
-    told = 0
+    told = -1
 
     def show(progress: Progress) -> None:
         nonlocal told
+        if told < 0:
+            told = 0
+            who = f"{settings.env} {settings.objective} seed {settings.seed}"
+            print(f"{who}: {beginning(settings, progress)}", file=sys.stderr, flush=True)
+            return
         row, due = progress.row, told + progress.total / LINES
         if row is None or row["step"] != progress.step or not (progress.step >= due or progress.step >= progress.total):
             return
         told = progress.step
-        words = [f"{min(progress.step / progress.total, 1):4.0%}", f"step {progress.step:,}"]
+        words = [f"{progress.step / progress.total:4.0%}", f"step {progress.step:,}"]
         words += [f"{name} {value}" for name, value in summary(row).items()]
         words.append(f"{progress.steps_per_second:,.0f} steps/s")
         print("  ".join(words), file=sys.stderr, flush=True)
@@ -81,10 +93,11 @@ def _panel(settings: Settings) -> Iterator[Display]:
     began = time.monotonic()
     first: list[int] = []
 
-    def body(progress: Progress | None) -> Any:
+    def body(progress: Progress) -> Any:
         title = Text.assemble((settings.env, "bold"), "  ", (settings.objective, "bold"), f"  seed {settings.seed}")
-        if progress is None:
-            return Group(title, Text(f"{PREPARING}: the first steps take a while", style="dim"))
+        if not paces:
+            told = f"{beginning(settings, progress)}: the first steps take a while"
+            return Group(title, Text(told, style="dim"))
         pace = len(paces) / sum(1 / value for value in paces)
         left = (progress.total - progress.step) / pace
         grid = Table.grid(padding=(0, 2))
@@ -100,16 +113,20 @@ def _panel(settings: Settings) -> Iterator[Display]:
                 facts.add_row(Text(name, style="dim"), value)
         return Group(title, grid, facts)
 
-    with Live(body(None), console=console, refresh_per_second=4) as live:
+    live = Live(console=console, refresh_per_second=4)
 
-        def show(progress: Progress) -> None:
-            first.append(progress.step)
-            if len(first) > 1 or progress.step >= progress.total:  # the first chunk's pace is the compiler's
-                paces.append(progress.steps_per_second)
-            if paces:
-                live.update(body(progress))
+    def show(progress: Progress) -> None:
+        first.append(progress.step)
+        if len(first) > 2 or progress.step >= progress.total:  # the first chunk's pace is the compiler's
+            paces.append(progress.steps_per_second)
+        live.update(body(progress))
+        live.start()
 
+    try:
         yield show
+    finally:
+        with suppress(OSError):  # the terminal may be gone
+            live.stop()
 
 
 def clock(seconds: float) -> str:

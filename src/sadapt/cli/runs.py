@@ -34,9 +34,10 @@ class ResumeCommand:
         from sadapt.cli.display import display
         from sadapt.runs import session
         from sadapt.runs.folder import find
+        from sadapt.runs.restoring import is_complete
 
         folder = find(self.run_path)
-        if folder.read_status().get("state") == "finished":
+        if is_complete(folder):
             print(f"{folder} has finished already; nothing is left to do")
             return
         options = session.former_options(folder)

@@ -155,3 +155,5 @@ def _mention(results: Any) -> None:
     for paths, why in ((results.unfinished, "unfinished"), (results.set_aside, "other settings than most seeds")):
         if paths:
             print(f"left out, {why}: {', '.join(map(str, paths))}", file=sys.stderr)
+    for path, why in results.left_out:
+        print(f"left out, {path}: {why}", file=sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import dataclasses
 import inspect
 import itertools
@@ -105,10 +106,11 @@ class TrainCommand:
         from sadapt.cli.display import display
         from sadapt.runs import config, session
         from sadapt.runs.recorder import Options
+        from sadapt.training.loop import steps_trained
 
         if self.print_config:
-            session.prepare(settings)
-            print(json.dumps({"settings": config.to_dict(settings)}, indent=2))
+            steps = steps_trained(session.prepare(settings))
+            print(json.dumps({"settings": config.to_dict(settings), "steps": steps}, indent=2))
             return
         options = Options(
             checkpoint_interval=self.checkpoint_interval, tensorboard=self.tensorboard == "on", track=self.track
@@ -126,12 +128,13 @@ class TrainCommand:
 
 
 def tell(folders: list[RunFolder], *, quiet: bool) -> None:
-    """Says where everything is."""
-    for folder in folders:
-        print(folder)
-    if not quiet and folders:
-        run = folders[0]
-        print(f"look at it:  sadapt eval {run}\nfilm it:     sadapt watch {run}", file=sys.stderr)
+    """Says where everything is, if somebody is there to read it."""
+    with contextlib.suppress(BrokenPipeError):
+        for folder in folders:
+            print(folder, flush=True)
+        if not quiet and folders:
+            run = folders[0]
+            print(f"look at it:  sadapt eval {run}\nfilm it:     sadapt watch {run}", file=sys.stderr, flush=True)
 
 
 def _require_its_own(settings: Settings, words: list[str]) -> None:

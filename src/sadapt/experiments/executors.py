@@ -1,7 +1,7 @@
 """Where the runs of a sweep are carried out: the cores of this machine, a Ray cluster, or SLURM.
 
-All of them do the same: each run is one worker process on one core, and a run whose worker was lost is given to
-another, which goes on from the last checkpoint.
+All of them do the same: each run is one worker process on one core, and a run whose worker was lost (killed, silent for
+too long, or gone with its machine) is given to another, which goes on from the last checkpoint.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from sadapt.errors import UserError
-from sadapt.experiments.worker import Job
+from sadapt.experiments.worker import Job, sign_of_life
 from sadapt.runs.cores import available
 
 TICK = 0.5
@@ -26,6 +26,12 @@ LAST_WORDS = 2_000
 """Characters that are kept of what a failed worker said."""
 ATTEMPTS = 5
 """How often a run may lose its worker before the sweep gives it up."""
+SIGNALLED = 128
+"""Exit codes beyond it, and below 0, are those of workers that a signal has ended."""
+GRACE = 120.0
+"""Seconds that a worker has to save its run when it is asked to stop."""
+SILENCE = 1_800.0
+"""Seconds without a sign of life after which a worker is taken for hung, and killed."""
 
 
 class Outcome(NamedTuple):
@@ -60,21 +66,35 @@ class Process:
         self.child.stdin.write(json.dumps(job._asdict()) + "\n")
         self.child.stdin.flush()
 
-    def outcome(self, *, wait: bool = False) -> Outcome | None:
-        """How it ended; None while it works."""
-        if not wait and self.child.poll() is None:
-            return None
+    def outcome(self) -> Outcome | None:
+        """How it ended; None while it works. One that has hung is killed."""
+        if self.child.poll() is None:
+            if self._silence() < SILENCE:
+                return None
+            self.child.kill()
         code = self.child.wait()
         told = self.said if code == 0 else self.complained
         told.seek(0)
-        words = told.read().strip()[-LAST_WORDS:]
+        words = told.read().strip()[-LAST_WORDS:] or (f"killed by signal {-code}" if code < 0 else "")
         self.close()
         return Outcome(self.job, code, words, time.monotonic() - self.began)
+
+    def _silence(self) -> float:
+        """Seconds since it began, or since it last touched its run."""
+        began = time.monotonic() - self.began
+        try:
+            return min(began, time.time() - sign_of_life(self.job).stat().st_mtime)
+        except OSError:
+            return began
 
     def stop(self) -> None:
         """Asks it to save and end, and waits until it has."""
         self.child.terminate()
-        self.child.wait()
+        try:
+            self.child.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            self.child.wait()
         self.close()
 
     def close(self) -> None:
@@ -84,11 +104,30 @@ class Process:
                 file.close()
 
 
+class Losses:
+    """How often each run has lost its worker."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, int] = {}
+
+    def again(self, ended: Outcome) -> bool:
+        """Whether an outcome is that of a lost worker, whose run another may take up."""
+        if 0 <= ended.code <= SIGNALLED:
+            return False
+        self._times[ended.job.path] = self._times.get(ended.job.path, 0) + 1
+        return self._times[ended.job.path] < ATTEMPTS
+
+
+def _lost(job: Job, why: object) -> Outcome:
+    """The outcome of a worker that is gone with its machine."""
+    return Outcome(job, -1, f"its worker was lost, the last time because: {why}"[:LAST_WORDS], 0.0)
+
+
 def here(jobs: Sequence[Job], *, workers: int | None = None, tick: Callable[[], None]) -> Iterator[Outcome]:
     """One process pinned to each core of this machine."""
     cores = available()
     slots: list[int | None] = [cores[index % len(cores)] for index in range(workers or len(cores))]
-    waiting, working = list(reversed(jobs)), dict[int, Process]()
+    waiting, working, losses = list(reversed(jobs)), dict[int, Process](), Losses()
     try:
         while waiting or working:
             for slot, core in enumerate(slots):
@@ -97,7 +136,10 @@ def here(jobs: Sequence[Job], *, workers: int | None = None, tick: Callable[[], 
             for slot, process in list(working.items()):
                 if (ended := process.outcome()) is not None:
                     del working[slot]
-                    yield ended
+                    if losses.again(ended):
+                        waiting.append(ended.job)
+                    else:
+                        yield ended
             tick()
             time.sleep(TICK)
     finally:
@@ -111,8 +153,8 @@ def carry_out(job: Job) -> Outcome:
     """One job on the machine that this is called on; the scheduler decides about cores."""
     process = Process(Job(*job))
     try:
-        ended = process.outcome(wait=True)
-        assert ended is not None
+        while (ended := process.outcome()) is None:
+            time.sleep(TICK)
         return ended
     except BaseException:
         process.stop()
@@ -124,8 +166,8 @@ def on_ray(jobs: Sequence[Job], *, workers: int | None = None, tick: Callable[[]
     ray = _optional("ray", "ray")
     if not ray.is_initialized():
         ray.init(log_to_driver=False, logging_level="error")
-    remote = ray.remote(num_cpus=1, max_retries=ATTEMPTS, retry_exceptions=False)(carry_out)
-    waiting, working = list(reversed(jobs)), dict[Any, Job]()
+    remote = ray.remote(num_cpus=1, max_retries=0, retry_exceptions=False)(carry_out)
+    waiting, working, losses = list(reversed(jobs)), dict[Any, Job](), Losses()
     try:
         while waiting or working:
             while waiting and (workers is None or len(working) < workers):
@@ -134,9 +176,13 @@ def on_ray(jobs: Sequence[Job], *, workers: int | None = None, tick: Callable[[]
             for reference in ray.wait(list(working), timeout=TICK)[0]:
                 job = working.pop(reference)
                 try:
-                    yield Outcome(*ray.get(reference))._replace(job=job)
+                    ended = Outcome(*ray.get(reference))._replace(job=job)
                 except ray.exceptions.RayError as error:
-                    yield Outcome(job, 1, f"the cluster lost its worker: {error}"[:LAST_WORDS], 0.0)
+                    ended = _lost(job, error)
+                if losses.again(ended):
+                    waiting.append(job)
+                else:
+                    yield ended
             tick()
     finally:
         for reference in working:
@@ -149,7 +195,7 @@ def on_slurm(jobs: Sequence[Job], *, workers: int | None = None, tick: Callable[
     folder = Path(jobs[0].path).parent / ".slurm" if jobs else Path(".slurm")
     scheduler = submitit.AutoExecutor(folder=folder)
     scheduler.update_parameters(cpus_per_task=1, timeout_min=24 * 60, name="sadapt")
-    waiting, working, lost = list(reversed(jobs)), list[tuple[Any, Job]](), dict[str, int]()
+    waiting, working, losses = list(reversed(jobs)), list[tuple[Any, Job]](), Losses()
     try:
         while waiting or working:
             while waiting and (workers is None or len(working) < workers):
@@ -159,13 +205,13 @@ def on_slurm(jobs: Sequence[Job], *, workers: int | None = None, tick: Callable[
                 working.remove(entry)
                 task, job = entry
                 try:
-                    yield Outcome(*task.result())._replace(job=job)
+                    ended = Outcome(*task.result())._replace(job=job)
                 except Exception as error:  # submitit raises what it likes: of its own, or the worker's
-                    lost[job.path] = lost.get(job.path, 0) + 1
-                    if lost[job.path] < ATTEMPTS:
-                        waiting.append(job)
-                    else:
-                        yield Outcome(job, 1, f"its worker was lost {ATTEMPTS} times: {error}"[:LAST_WORDS], 0.0)
+                    ended = _lost(job, error)
+                if losses.again(ended):
+                    waiting.append(job)
+                else:
+                    yield ended
             tick()
             time.sleep(TICK)
     finally:

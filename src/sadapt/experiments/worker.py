@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,8 +42,25 @@ class Job(NamedTuple):
     """The folder that these are found from."""
 
 
+def sign_of_life(job: Job) -> Path:
+    """The file that a worker touches after every chunk of steps."""
+    return Path(job.path) / "status.json"
+
+
 def main() -> int:
     """Does the job; the exit code is that of `sadapt train`."""
+    from sadapt.runs.interruption import requests
+
+    with requests() as asked:
+        try:
+            return _main()
+        except BaseException:
+            if asked.received is None:
+                raise
+            return asked.code
+
+
+def _main() -> int:
     core = int(sys.argv[1]) if len(sys.argv) > 1 else None
     job = Job(**json.loads(sys.stdin.readline()))
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -89,23 +107,28 @@ def carry_out(job: Job) -> None:
     from sadapt.errors import UserError
     from sadapt.runs import config, session
     from sadapt.runs.folder import Claimed, RunFolder
-    from sadapt.runs.recorder import Options
+    from sadapt.runs.recorder import Options, Progress
 
     settings = config.from_dict(job.settings, job.path)
     folder = RunFolder(Path(job.path))
     options = Options(checkpoint_interval=CHECKPOINT_INTERVAL, tensorboard=False, clock=False)
+
+    def touch(progress: Progress) -> None:
+        with suppress(FileNotFoundError):
+            os.utime(sign_of_life(job))
+
     give_up = time.monotonic() + PATIENCE
     while True:
         try:
             if not folder.config.exists():
-                session.train(settings, folder.path, options=options)
+                session.train(settings, folder.path, options=options, display=touch)
             elif found := config.differences(config.to_dict(config.read(folder.config)), job.settings):
                 raise UserError(
                     f"{folder} holds a run with other settings (its own first): {'; '.join(found)}: "
                     "remove the folder or use another --out"
                 )
             else:
-                session.resume(folder.path, options=options)
+                session.resume(folder.path, options=options, display=touch)
             return
         except Claimed:
             if time.monotonic() > give_up:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,6 +45,24 @@ class Group(NamedTuple):
         return np.where(counts > 0, np.where(known, late, 0).sum(axis=1) / np.maximum(counts, 1), np.nan)
 
 
+class Run(NamedTuple):
+    """A finished run."""
+
+    seed: int
+    folder: RunFolder
+    rows: list[dict[str, Any]]
+
+    def steps(self) -> tuple[int, ...]:
+        return tuple(row["step"] for row in self.rows)
+
+
+class LeftOut(NamedTuple):
+    """A run that is not used, and why."""
+
+    path: Path
+    why: str
+
+
 class Results(NamedTuple):
     """Everything below a folder."""
 
@@ -52,6 +70,8 @@ class Results(NamedTuple):
     unfinished: tuple[Path, ...]
     set_aside: tuple[Path, ...]
     """Runs of an agent that is also there with more seeds under other settings."""
+    left_out: tuple[LeftOut, ...] = ()
+    """Folders whose runs cannot be used, or not beside the others."""
 
     def get(self, env: str, objective: str, *, marginal: str = "auto", learner: str = "pqn") -> Group | None:
         return self.groups.get(Agent(env, objective, marginal, learner))
@@ -61,55 +81,72 @@ class Results(NamedTuple):
 
 
 def load(folder: str | Path) -> Results:
-    """Every finished run below `folder`."""
+    """Every finished run below `folder` that can be read."""
     root = Path(folder)
     configs = sorted(root.rglob("config.json"))
     if not configs:
         raise UserError(f"{root} holds no runs: `sadapt sweep FIGURE --out {root}` makes them")
-    alike: dict[tuple[Agent, str], list[tuple[int, RunFolder, list[dict[str, Any]]]]] = {}
-    unfinished = []
+    alike: dict[tuple[Agent, str], list[Run]] = {}
+    unfinished, left_out = list[Path](), list[LeftOut]()
     for file in configs:
         run = RunFolder(file.parent)
-        settings = config.read(file)
-        rows = metrics_file.read(run.metrics) if run.metrics.exists() else []
-        if not rows or int(rows[-1]["step"] or 0) < settings.total_timesteps:
-            unfinished.append(run.path)
+        try:
+            settings = config.read(file)
+            rows = metrics_file.read(run.metrics) if run.metrics.exists() else []
+        except Exception as error:  # somebody else's config.json may hold anything
+            left_out.append(LeftOut(run.path, f"not a run that can be read ({error or type(error).__name__})"))
             continue
-        agent = Agent(settings.env, settings.objective, settings.marginal.name, settings.learner.name)
-        plain = {**config.to_dict(settings), "seed": 0}
-        alike.setdefault((agent, str(plain)), []).append((settings.seed, run, rows))
-    return _chosen(alike, unfinished)
+        if not rows or rows[-1]["step"] < settings.total_timesteps:
+            unfinished.append(run.path)
+        elif hole := metrics_file.hole(rows):
+            left_out.append(LeftOut(run.path, f"its metrics.csv {hole}"))
+        else:
+            agent = Agent(settings.env, settings.objective, settings.marginal.name, settings.learner.name)
+            plain = {**config.to_dict(settings), "seed": 0}
+            alike.setdefault((agent, str(plain)), []).append(Run(settings.seed, run, rows))
+    return _chosen(alike, unfinished, left_out)
 
 
-def _chosen(
-    alike: dict[tuple[Agent, str], list[tuple[int, RunFolder, list[dict[str, Any]]]]], unfinished: list[Path]
-) -> Results:
+def _chosen(alike: dict[tuple[Agent, str], list[Run]], unfinished: list[Path], left_out: list[LeftOut]) -> Results:
     """Of several variants of an agent the one with the most seeds, then the longest."""
     best: dict[Agent, Group] = {}
     aside: list[Path] = []
     for (agent, _), runs in alike.items():
-        group = _group(agent, runs)
+        group = _group(agent, _comparable(runs, left_out))
         rival = best.setdefault(agent, group)
         if rival is group:
             continue
         worse, best[agent] = sorted((group, rival), key=lambda each: (len(each.seeds), each.total))
         aside += [folder.path for folder in worse.folders]
-    return Results(best, tuple(unfinished), tuple(aside))
+    return Results(best, tuple(unfinished), tuple(aside), tuple(left_out))
 
 
-def _group(agent: Agent, runs: Iterable[tuple[int, RunFolder, list[dict[str, Any]]]]) -> Group:
-    ordered = sorted(runs, key=lambda entry: entry[0])
-    unique = {seed: (folder, rows) for seed, folder, rows in ordered}
-    length = min(len(rows) for _, rows in unique.values())
-    names = list(dict.fromkeys(name for _, rows in unique.values() for name in rows[0]))
+def _comparable(runs: list[Run], left_out: list[LeftOut]) -> list[Run]:
+    """Every seed once, by the first path, and all of them with rows at the same steps; names what is left out."""
+    usual = Counter(run.steps() for run in runs).most_common(1)[0][0]
+    unique: dict[int, Run] = {}
+    for run in runs:
+        if run.steps() != usual:
+            left_out.append(LeftOut(run.folder.path, "its rows are at other steps than those of most seeds"))
+        elif run.seed in unique:
+            first = unique[run.seed]
+            how = "the same rows" if first.rows == run.rows else "other rows"
+            left_out.append(
+                LeftOut(run.folder.path, f"seed {run.seed} is there twice, and {first.folder} with {how} is used")
+            )
+        else:
+            unique[run.seed] = run
+    return [unique[seed] for seed in sorted(unique)]
+
+
+def _group(agent: Agent, runs: list[Run]) -> Group:
+    names = list(dict.fromkeys(name for run in runs for name in run.rows[0]))
     columns = {
-        name: np.array(
-            [[_number(row.get(name)) for row in rows[-length:]] for _, rows in unique.values()], dtype=np.float64
-        )
+        name: np.array([[_number(row.get(name)) for row in run.rows] for run in runs], dtype=np.float64)
         for name in names
     }
     total = int(columns["step"][0, -1])
-    return Group(agent, total, tuple(folder for folder, _ in unique.values()), tuple(unique), columns)
+    return Group(agent, total, tuple(run.folder for run in runs), tuple(run.seed for run in runs), columns)
 
 
 def _number(value: Any) -> float:

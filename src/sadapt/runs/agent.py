@@ -125,7 +125,9 @@ def load(path: str | Path, *, trust: bool = False, own: Own | None = None) -> Ag
             return _agent_in(folder, tensors, facts, own)
         except Damaged as damage:
             checkpoint.log.warning("checkpoint %s is not used: %s", newest, damage)
-    raise UserError(f"{folder} has no usable checkpoint: `sadapt resume {folder}` trains it to the next one")
+    if folder.checkpoints.paths() or folder.read_status().get("state") == "finished":
+        raise UserError(f"{folder} has no checkpoint that can be used: {folder.anew()}")
+    raise UserError(f"{folder} has no checkpoint yet: `sadapt resume {folder}` trains it to the first one")
 
 
 def _agent_in(folder: RunFolder, tensors: dict[str, np.ndarray], facts: dict[str, Any], own: Own | None) -> Agent:

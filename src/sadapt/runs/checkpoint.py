@@ -11,20 +11,20 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from sadapt.keys import as_bits, bits_like, from_bits
+from sadapt.runs.belongings import PARTIAL
+from sadapt.runs.tensors import Stored, on_device, stored_in
 
 log = logging.getLogger(__name__)
-PARTIAL = ".partial"
 NO_DIGEST = "0" * 64
 BLOCK = 1 << 22
 
@@ -43,7 +43,7 @@ def tensors_of(tree: Any) -> dict[str, np.ndarray]:
     return {_name(path): np.require(as_bits(leaf), requirements="C") for path, leaf in leaves}
 
 
-def tree_like(template: Any, tensors: dict[str, np.ndarray]) -> Any:
+def tree_like(template: Any, tensors: Mapping[str, np.ndarray | Stored]) -> Any:
     """The pytree of `template`'s shape (its leaves need only shape and dtype) filled with `tensors`."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(template)
     names = [_name(path) for path, _ in leaves]
@@ -55,8 +55,7 @@ def tree_like(template: Any, tensors: dict[str, np.ndarray]) -> Any:
         if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
             told = (f"{each.dtype}{list(each.shape)}" for each in (found, wanted))
             raise Damaged("{} is {}; this run has {}".format(name, *told))
-        # A copy of JAX's own: the program donates what it is given.
-        filled.append(from_bits(jnp.array(found), leaf))
+        filled.append(from_bits(on_device(found), leaf))
     return jax.tree_util.tree_unflatten(structure, filled)
 
 
@@ -87,6 +86,15 @@ def write(path: Path, tensors: dict[str, np.ndarray], facts: dict[str, Any]) -> 
 
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Tensors and facts of a file, after its digest has been checked."""
+    facts = facts_of(path)
+    try:
+        return load_file(path), facts
+    except (OSError, SafetensorError, ValueError) as error:
+        raise Damaged(f"it cannot be read: {error}") from error
+
+
+def facts_of(path: Path) -> dict[str, Any]:
+    """What a file tells beside its tensors, after its digest has been checked."""
     try:
         with open(path, "rb") as file:
             header = _header(file)
@@ -94,9 +102,18 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             told = header[place - 8 : place - 8 + len(NO_DIGEST)].decode("ascii", "replace")
             if _digest(file, place) != told:
                 raise Damaged("its checksum does not match: bytes have changed since it was written")
-        facts = json.loads(json.loads(header)["__metadata__"]["facts"])
-        return load_file(path), facts
-    except (OSError, SafetensorError, ValueError, KeyError) as error:
+        facts: dict[str, Any] = json.loads(json.loads(header)["__metadata__"]["facts"])
+        return facts
+    except (OSError, ValueError, KeyError) as error:
+        raise Damaged(f"it cannot be read: {error}") from error
+
+
+def stored(path: Path) -> dict[str, Stored]:
+    """A checked file's tensors, which stay on disk until they are asked for."""
+    try:
+        with open(path, "rb") as file:
+            return stored_in(path, _header(file))
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise Damaged(f"it cannot be read: {error}") from error
 
 
@@ -159,14 +176,19 @@ class Shelf:
         return sorted(self.folder.glob("step-*.safetensors"))
 
     def save(self, state: Any, step: int, facts: dict[str, Any]) -> Path:
-        """Writes a checkpoint, then removes those beyond the last few and what killed processes left."""
+        """Writes a checkpoint, then removes those beyond the last few and what killed processes left.
+
+        One of a later step is what the run was not taken up from: it goes, too.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         for left in self.folder.glob(f"*{PARTIAL}"):
             left.unlink()
         path = self.folder / f"step-{step:012d}.safetensors"
         write(path, tensors_of(state), {"step": step, **facts})
-        for old in self.paths()[: -self.keep]:
-            old.unlink()
+        there = self.paths()
+        last = there.index(path) + 1
+        for other in there[: max(last - self.keep, 0)] + there[last:]:
+            other.unlink()
         return path
 
     def newest(self) -> Iterator[Path]:

@@ -128,10 +128,15 @@ def record(settings: Settings) -> dict[str, Any]:
     return {
         "settings": to_dict(settings),
         "version": __version__,
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in RECORDED}},
+        "versions": {"python": platform.python_version(), **versions()},
         "revision": revision(),
         "command": command(),
     }
+
+
+def versions() -> dict[str, str]:
+    """The libraries that this program runs with."""
+    return {name: version(name) for name in RECORDED}
 
 
 def command() -> str:

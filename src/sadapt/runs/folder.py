@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import os
-import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from sadapt.composite import changed
 from sadapt.errors import UserError
 from sadapt.registry import OWN, import_modules, require_trusted
-from sadapt.runs import config
+from sadapt.runs import belongings, config, process
 from sadapt.runs.metrics_file import replace_text
 from sadapt.training.settings import Settings, world_setting
 
@@ -25,6 +26,12 @@ try:
     import fcntl
 except ImportError:  # not on Windows, where nothing keeps a second process away
     fcntl = None  # type: ignore[assignment]
+
+log = logging.getLogger(__name__)
+TAKEN = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
+"""How the system says that another process has the lock; anything else means that there are no locks."""
+LOST = "lost"
+"""The state of a run whose process ended without a word."""
 
 
 class Claimed(UserError):
@@ -41,7 +48,7 @@ class RunFolder:
         self.status = self.path / "status.json"
         self.videos = self.path / "videos"
         self.layout = self.path / "layout.txt"
-        self.lock = self.path / ".lock"
+        self.lock = self.path / belongings.LOCK
 
     def __str__(self) -> str:
         return str(self.path)
@@ -59,36 +66,47 @@ class RunFolder:
         Modules that they name are imported only if they are trusted, and must have been imported already if not.
         """
         require_modules(config.read_record(self.config)["settings"], str(self), trust=trust)
-        settings = config.read(self.config)
+        return self.on_its_map(config.read(self.config))
+
+    def on_its_map(self, settings: Settings) -> Settings:
+        """The same settings on the run's own copy of the map, if there is one."""
         if world_setting(settings, "layout") is not None and self.layout.exists():
             return changed(settings, "layout", str(self.layout))
         return settings
 
-    def keep_layout(self, settings: Settings) -> None:
-        """A copy of the run's own map, if it has one."""
-        layout = world_setting(settings, "layout")
-        if layout is not None:
-            text = layout if "\n" in layout else Path(layout).read_text(encoding="utf-8")
-            self.layout.write_text(text, encoding="utf-8")
+    def anew(self) -> str:
+        """What to do where nothing else helps."""
+        return f"`sadapt train --config {self.config} --out {self} --overwrite` trains it from its beginning"
 
     def read_status(self) -> dict[str, Any]:
-        """How the run stands; empty if it has not said so yet."""
+        """How the run stands; empty if it has not said so yet, `lost` if it says "running" and its process is gone."""
         try:
             found = json.loads(self.status.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        if not isinstance(found, dict):
+            return {}
+        lost = found.get("state") == "running" and process.gone(found.get("process"))
+        return {**found, "state": LOST} if lost else found
 
     def write_status(self, **facts: Any) -> None:
         """Replaces `status.json`."""
-        write_json(self.status, {**facts, "updated": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())})
+        write_json(self.status, status(**facts))
 
-    def clear(self) -> None:
-        """Removes what a run has written here, and nothing else."""
-        for file in (self.config, self.metrics, self.status, self.layout, *self.path.glob("events.*")):
-            file.unlink(missing_ok=True)
-        for folder in (self.checkpoints.folder, self.videos):
-            shutil.rmtree(folder, ignore_errors=True)
+    def require_free(self, *, overwrite: bool) -> None:
+        """Refuses a folder that is not ours, or that holds a run which is not to be replaced."""
+        belongings.require_ours(self.path)
+        if self.config.exists() and not overwrite:
+            raise UserError(
+                f"{self} already holds a run: `sadapt resume {self}` goes on with it, --overwrite replaces it, "
+                "--out names another folder"
+            )
+
+    def begin(self, record: Mapping[str, Any], layout: str | None, **facts: Any) -> None:
+        """A new run in place of what a run has left here; its map and settings have been read before that goes."""
+        texts = {} if layout is None else {self.layout.name: layout}
+        texts |= {self.status.name: as_json(status(**facts)), self.config.name: as_json(record)}
+        belongings.replace_run(self.path, texts)
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -96,19 +114,42 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         with open(self.lock, "a+", encoding="ascii") as file:
             if fcntl is not None:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError as error:
-                    file.seek(0)
-                    owner = file.read().strip() or "unknown"
-                    raise Claimed(
-                        f"{self} is being written by another process ({owner}): "
-                        "wait for it, stop it, or use another --out"
-                    ) from error
+                self._lock(file)
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()
             yield
+
+    def _lock(self, file: TextIO) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in TAKEN:
+                log.warning(
+                    "the file system of %s knows no locks (%s): nothing keeps a second process from writing there too",
+                    self,
+                    error.strerror,
+                )
+                return
+            file.seek(0)
+            owner = file.read().strip() or "unknown"
+            raise Claimed(
+                f"{self} is being written by another process ({owner}): wait for it, stop it, or use another --out"
+            ) from error
+
+
+def layout_text(settings: Settings) -> str | None:
+    """The run's own map, if it has one."""
+    layout = world_setting(settings, "layout")
+    if layout is None:
+        return None
+    return layout if "\n" in layout else Path(layout).read_text(encoding="utf-8")
+
+
+def status(state: str, **facts: Any) -> dict[str, Any]:
+    """What `status.json` says; of a run that goes on also whose process it is."""
+    told = {"process": process.this()} if state == "running" else {}
+    return {"state": state, **facts, **told, "updated": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
 
 
 def settings_in(file: Path) -> Settings:
@@ -154,4 +195,9 @@ def find(path: str | Path) -> RunFolder:
 
 def write_json(path: Path, value: Any) -> None:
     """Writes JSON to the side and renames it."""
-    replace_text(path, json.dumps(value, indent=2) + "\n")
+    replace_text(path, as_json(value))
+
+
+def as_json(value: Any) -> str:
+    """JSON as it stands in our files."""
+    return json.dumps(value, indent=2) + "\n"

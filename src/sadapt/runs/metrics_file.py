@@ -1,11 +1,15 @@
-"""`metrics.csv`: one row per interval, written as it happens, cut back to the checkpoint when a run is resumed."""
+"""`metrics.csv`: one row per interval, written as it happens; a checkpoint knows what the file was when it was made."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import io
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+from sadapt.errors import UserError
 
 if TYPE_CHECKING:
     from sadapt.training.metrics import Row
@@ -17,17 +21,27 @@ class MetricsFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: TextIO | None = None
+        there = path.read_bytes() if path.exists() else b""
+        self._lines, self._bytes, self._digest = there.count(b"\n"), len(there), hashlib.sha256(there)
 
     def append(self, row: Row) -> None:
         """Writes a row through to the system."""
-        fresh = not self.path.exists() or self.path.stat().st_size == 0
         if self._file is None:
             self._file = open(self.path, "a", encoding="ascii", newline="")  # noqa: SIM115 (open as long as the run is)
-        out = csv.writer(self._file, lineterminator="\n")
-        if fresh:
+        text = io.StringIO()
+        out = csv.writer(text, lineterminator="\n")
+        if not self._bytes:
             out.writerow(row)
         out.writerow(map(_cell, row.values()))
+        self._file.write(text.getvalue())
         self._file.flush()
+        written = text.getvalue().encode("ascii")
+        self._lines, self._bytes = self._lines + written.count(b"\n"), self._bytes + len(written)
+        self._digest.update(written)
+
+    def known(self) -> dict[str, Any]:
+        """What the file is now, to be compared when the run is taken up."""
+        return {"rows": max(self._lines - 1, 0), "bytes": self._bytes, "sha256": self._digest.hexdigest()}
 
     def sync(self) -> None:
         """Makes what was written last through a power cut."""
@@ -40,13 +54,38 @@ class MetricsFile:
             self._file = None
 
 
+def trouble(path: Path, known: dict[str, Any] | None) -> str | None:
+    """What has happened to a file since a checkpoint knew it, if anything; older checkpoints know nothing."""
+    if known is None or not known["bytes"]:
+        return None
+    try:
+        with open(path, "rb") as file:
+            there = file.read(known["bytes"])
+    except OSError as error:
+        return f"cannot be read ({error.strerror}), and {known['rows']} rows should be there"
+    if len(there) < known["bytes"]:
+        rows = max(there.count(b"\n") - 1, 0)
+        return f"has {rows} whole rows, and {known['rows']} should be there"
+    if hashlib.sha256(there).hexdigest() != known["sha256"]:
+        return f"has changed: its first {known['rows']} rows are not those that were written"
+    return None
+
+
+def cut_to(path: Path, known: dict[str, Any] | None, step: int) -> None:
+    """Drops what was written after a checkpoint that is in step with the file, or after `step` if it knows nothing."""
+    if known is None:
+        cut(path, step)
+    elif path.exists():
+        os.truncate(path, known["bytes"])
+
+
 def cut(path: Path, step: int) -> None:
     """Drops the rows after `step`, and a last line that was not finished."""
     if not path.exists():
         return
     lines = path.read_text(encoding="ascii", errors="replace").splitlines(keepends=True)
     whole = [line for line in lines if line.endswith("\n")]
-    kept = whole[:1] + [line for line in whole[1:] if int(line.partition(",")[0]) <= step]
+    kept = whole[:1] + [line for line in whole[1:] if 0 <= _step(line) <= step]
     if len(kept) < 2:
         kept = []
     if kept != lines:
@@ -66,8 +105,30 @@ def replace_text(path: Path, text: str) -> None:
 
 def read(path: Path) -> list[dict[str, Any]]:
     """Rows of a `metrics.csv`; what is empty there is None here."""
-    with open(path, encoding="ascii", newline="") as file:
-        return [{name: _number(text) for name, text in row.items()} for row in csv.DictReader(file)]
+    try:
+        with open(path, encoding="ascii", newline="") as file:
+            rows = [{name: _number(text) for name, text in row.items()} for row in csv.DictReader(file, strict=True)]
+    except (ValueError, TypeError, AttributeError, csv.Error) as error:
+        raise UserError(f"{path} is not a run's metrics.csv: {error}") from error
+    if rows and not all(isinstance(row.get("step"), int) for row in rows):
+        raise UserError(f"{path} is not a run's metrics.csv: not every row has a step")
+    return rows
+
+
+def hole(rows: list[dict[str, Any]]) -> str | None:
+    """What tells that rows are missing: they come at equal distances, but for the last, which may come sooner."""
+    steps = [row["step"] for row in rows]
+    every = steps[0]
+    for number, step in enumerate(steps, 1):
+        if step != number * every and not (number == len(steps) and (number - 1) * every < step < number * every):
+            return f"has a hole before step {step:,}: its rows come every {every:,} steps"
+    return None
+
+
+def _step(line: str) -> int:
+    """The step of a line, -1 if it has none."""
+    first = line.partition(",")[0]
+    return int(first) if first.isascii() and first.isdigit() else -1
 
 
 def _cell(value: float | int | None) -> str:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 
 import jax.numpy as jnp
 
-from sadapt import __version__
 from sadapt.runs import config, metrics_file, sinks
 from sadapt.runs.folder import RunFolder, default_path
+from sadapt.runs.restoring import known_facts
 from sadapt.training import loop, metrics
 from sadapt.training.metrics import CLOCK, Row
 from sadapt.training.program import Program, TrainState
@@ -54,35 +54,50 @@ class Run(NamedTuple):
     """One seed's folder and what is written into it."""
 
     folder: RunFolder
-    recorded: dict[str, Any]
-    """Settings as in `config.json`."""
+    facts: dict[str, Any]
+    """What its checkpoints tell of it."""
     table: metrics_file.MetricsFile
-    sinks: list[sinks.Sink]
+    onlookers: sinks.Onlookers
 
 
 class Recorder:
-    """Writes down a run of one or several seeds; `seconds` is the time that it took before."""
+    """Writes down a run of one or several seeds."""
 
-    def __init__(self, prog: Program, folders: Sequence[RunFolder], options: Options, *, seconds: float = 0.0) -> None:
+    def __init__(self, prog: Program, folders: Sequence[RunFolder], options: Options) -> None:
         self.prog, self.folders, self.options = prog, folders, options
         self.step = 0
+        self.saved: int | None = None
+        """The step of the newest checkpoint of this process."""
         self.row: Row | None = None
         """The newest row of metrics, of the first seed."""
-        self._before = seconds
+        self.begun = False
+        """Whether the folders are this run's already, so that `status.json` may be."""
+        self.notes: dict[str, Any] = {}
+        """What `status.json` says from now on, however the run stands."""
+        self._before = 0.0
         self._began = self._saved = time.monotonic()
         self._runs: list[Run] = []
 
-    def open(self, step: int) -> None:
-        """Begins to write at environment step `step`."""
-        self.step = step
+    def open(self, step: int, seconds: float = 0.0) -> None:
+        """Begins to write at environment step `step`, after so many seconds of work before."""
+        self.step, self._before, self.begun = step, seconds, True
         self._began = self._saved = time.monotonic()
         self._runs = [_opened(folder, self.options, step, metrics.charts(self.prog)) for folder in self.folders]
+        self.tell("running")
+
+    @property
+    def writing(self) -> bool:
+        """Whether files are open, so that trouble with files is trouble with these."""
+        return bool(self._runs)
 
     def tell(self, state: str, **facts: Any) -> None:
         """How the run stands, in every folder."""
+        if not self.begun:
+            return
         total = self.prog.sizes.total_steps
+        facts = {"step": self.step, "total": total, "seconds": self._seconds(), **self.notes, **facts}
         for folder in self.folders:
-            folder.write_status(state=state, step=self.step, total=total, seconds=self._seconds(), **facts)
+            folder.write_status(state=state, **facts)
 
     def tell_if_possible(self, state: str, **facts: Any) -> None:
         """The same where the disk may be the trouble."""
@@ -96,8 +111,7 @@ class Recorder:
         self.row = turn.rows[0]
         for run, row in zip(self._runs, turn.rows, strict=True):
             run.table.append(row if self.options.clock else {**row, CLOCK: None})
-            for sink in run.sinks:
-                sink.add(row)
+            run.onlookers.add(row)
         self.tell("running")
 
     def due(self) -> bool:
@@ -108,15 +122,15 @@ class Recorder:
         """A checkpoint of every seed."""
         for run, alone in zip(self._runs, loop.unstack(state, len(self._runs)), strict=True):
             run.table.sync()
-            facts = {"version": __version__, "settings": run.recorded, "seconds": self._seconds()}
+            facts = {**run.facts, "seconds": self._seconds(), "metrics": run.table.known()}
             run.folder.checkpoints.save(alone, self.step, facts)
-        self._saved = time.monotonic()
+        self._saved, self.saved = time.monotonic(), self.step
 
     def close(self) -> None:
         """Lets go of all files."""
         for run in self._runs:
-            for close in (run.table.close, *(sink.close for sink in run.sinks)):
-                _quietly(close)
+            _quietly(run.table.close)
+            run.onlookers.close()
 
     def _seconds(self) -> float:
         return round(self._before + time.monotonic() - self._began, 1)
@@ -124,13 +138,13 @@ class Recorder:
 
 def _opened(folder: RunFolder, options: Options, step: int, charts: dict[str, str]) -> Run:
     settings = config.read(folder.config)
-    recorded = config.to_dict(settings)
-    opened: list[sinks.Sink] = []
+    openers: dict[str, Callable[[], sinks.Sink]] = {}
     if options.tensorboard:
-        opened.append(sinks.tensorboard(folder.path, step, charts))
+        openers["TensorBoard"] = lambda: sinks.tensorboard(folder.path, step, charts)
     if options.track:
-        opened.append(sinks.wandb(folder.path, str(default_path(settings, "")), recorded, charts))
-    return Run(folder, recorded, metrics_file.MetricsFile(folder.metrics), opened)
+        name = str(default_path(settings, ""))
+        openers["Weights & Biases"] = lambda: sinks.wandb(folder.path, name, config.to_dict(settings), charts)
+    return Run(folder, known_facts(folder), metrics_file.MetricsFile(folder.metrics), sinks.Onlookers(openers))
 
 
 def _quietly(close: Callable[[], None]) -> None:

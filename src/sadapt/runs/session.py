@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-import jax.numpy as jnp
-
-from sadapt import __version__
 from sadapt.envs.base import WorldFailed
 from sadapt.errors import Stop, UserError
 from sadapt.registry import Own
 from sadapt.runs import config, metrics_file, sinks
-from sadapt.runs.checkpoint import Damaged, read, tree_like
-from sadapt.runs.folder import RunFolder, default_path, find, write_json
-from sadapt.runs.interruption import requests
+from sadapt.runs.folder import RunFolder, default_path, find, layout_text
+from sadapt.runs.interruption import Requests, requests
 from sadapt.runs.recorder import Display, Options, Progress, Recorder
+from sadapt.runs.restoring import is_complete, restore
 from sadapt.training import loop
 from sadapt.training.driver import Driver, driver
 from sadapt.training.loop import Diverged
@@ -27,6 +24,8 @@ from sadapt.training.program import Program, TrainState, build
 from sadapt.training.settings import Settings, foreign_modules
 
 log = logging.getLogger(__name__)
+First = Callable[[Driver], TrainState]
+"""Makes the state that a run begins or goes on from, and opens its recorder."""
 
 
 def train(
@@ -43,25 +42,38 @@ def train(
     options = options or Options()
     if num_seeds < 1:
         raise UserError(f"--num-seeds must be at least 1; got {num_seeds}")
+    if out is not None and not str(out):
+        raise UserError("--out is empty: name a folder, or leave it away for runs/ENV/OBJECTIVE-LEARNER-sSEED")
     settings = replace(settings, imports=foreign_modules(settings))
     all_settings = [replace(settings, seed=settings.seed + index) for index in range(num_seeds)]
     folders = [RunFolder(_place(each, out, num_seeds)) for each in all_settings]
+    for folder in folders:
+        folder.require_free(overwrite=overwrite)
     prog = prepare(settings, options, own)
+    recorder = Recorder(prog, folders, options)
     with ExitStack() as stack:
         for folder in folders:
-            if folder.config.exists() and not overwrite:
-                raise UserError(
-                    f"{folder} already holds a run: `sadapt resume {folder}` goes on with it, --overwrite replaces it, "
-                    "--out names another folder"
-                )
             stack.enter_context(folder.claimed())
-        for folder, each in zip(folders, all_settings, strict=True):
-            folder.clear()
-            folder.keep_layout(each)
-            write_json(folder.config, {**config.record(each), "options": asdict(options)})
-            folder.write_status(state="running", step=0, total=settings.total_timesteps, seconds=0.0)
-        with closing(driver(prog, [each.seed for each in all_settings])) as drive:
-            _drive(prog, drive, _told_launch(drive), Recorder(prog, folders, options), display)
+            folder.require_free(overwrite=overwrite)
+        told = {"options": asdict(options), "seeds_at_once": num_seeds, "steps": loop.steps_trained(prog)}
+        records = [{**config.record(each), **told} for each in all_settings]
+        layout, replacing = layout_text(settings), any(folder.config.exists() for folder in folders)
+
+        def begin() -> None:
+            for folder, record in zip(folders, records, strict=True):
+                folder.begin(record, layout, state="running", step=0, total=settings.total_timesteps, seconds=0.0)
+            recorder.begun = True
+
+        def first(drive: Driver) -> TrainState:
+            state = drive.launch()
+            if replacing:
+                begin()
+            recorder.open(0)
+            return state
+
+        if not replacing:
+            begin()
+        _drive(prog, [each.seed for each in all_settings], first, recorder, display)
     return folders
 
 
@@ -82,26 +94,37 @@ def resume(
     if options is None:
         options = former_options(folder)
     prog = prepare(settings, options, own)
+    recorder = Recorder(prog, [folder], options)
+
+    def first(drive: Driver) -> TrainState:
+        found = restore(folder, drive.shapes)
+        if found is None:
+            log.warning("%s has no checkpoint yet: it begins again from its seed", folder)
+            metrics_file.cut(folder.metrics, 0)
+            recorder.open(0)
+            return drive.launch()
+        known = found.metrics or folder.read_status().get("metrics")
+        recorder.notes = {} if known is None else {"metrics": known}
+        recorder.open(int(found.state.step), found.seconds)
+        return drive.revive(found.state)
+
     with folder.claimed():
-        if folder.read_status().get("state") == "finished":
-            return folder
-        with closing(driver(prog, [settings.seed])) as drive:
-            found = restore(folder, drive.shapes)
-            if found is None:
-                log.warning("%s has no checkpoint yet: it begins again from its seed", folder)
-                state, seconds = _told_launch(drive), 0.0
-            else:
-                state, seconds = drive.revive(found[0]), found[1]
-            metrics_file.cut(folder.metrics, int(state.step))
-            _drive(prog, drive, state, Recorder(prog, [folder], options, seconds=seconds), display)
+        if not is_complete(folder):
+            _tell_alone(folder)
+            _drive(prog, [settings.seed], first, recorder, display)
     return folder
 
 
-def _told_launch(drive: Driver) -> TrainState:
-    try:
-        return drive.launch()
-    except WorldFailed as error:
-        raise Stop(f"the run could not begin: {error}") from error
+def _tell_alone(folder: RunFolder) -> None:
+    """Says that seeds which were trained in one program are now trained alone."""
+    seeds = config.read_record(folder.config).get("seeds_at_once", 1)
+    if seeds != 1:
+        log.warning(
+            "%s began in one program with other seeds (--num-seeds %s) and goes on alone: its numbers will differ in "
+            "their last digits from those of a run that was never stopped",
+            folder,
+            seeds,
+        )
 
 
 def prepare(settings: Settings, options: Options | None = None, own: Own | None = None) -> Program:
@@ -115,74 +138,90 @@ def prepare(settings: Settings, options: Options | None = None, own: Own | None 
     return prog
 
 
-def restore(folder: RunFolder, shapes: TrainState) -> tuple[TrainState, float] | None:
-    """State and seconds so far from the newest checkpoint that can be used; None if there never was one."""
-    paths = list(folder.checkpoints.newest())
-    mine = config.to_dict(config.read(folder.config))
-    for path in paths:
+def _drive(prog: Program, seeds: Sequence[int], first: First, recorder: Recorder, display: Display | None) -> None:
+    """From the first state to the last step, or to whatever stops it."""
+    shown = _onlooker(display)
+    shown(Progress(0, loop.steps_trained(prog), 0.0, None))
+    with requests() as asked:
         try:
-            tensors, facts = read(path)
-            _require_same(path, mine, facts)
-            return tree_like(shapes, tensors), float(facts["seconds"])
-        except Damaged as damage:
-            log.warning("checkpoint %s is not used: %s", path, damage)
-    if paths:
-        raise UserError(
-            f"no checkpoint of {folder} can be used ({', '.join(path.name for path in paths)}), so it cannot go on and "
-            "is left as it is: `sadapt train ... --overwrite` begins anew"
+            with closing(driver(prog, seeds)) as drive:
+                _advance(prog, drive, first(drive), recorder, shown, asked)
+            recorder.tell("finished")
+        except BaseException as error:
+            under_way, asked.answered = asked.answered, True
+            ending = _ending(error, recorder, asked, under_way)
+            if ending is None:
+                raise
+            raise ending from error
+        finally:
+            asked.answered = asked.received is not None
+            recorder.close()
+
+
+def _advance(
+    prog: Program, drive: Driver, state: TrainState, recorder: Recorder, shown: Display, asked: Requests
+) -> None:
+    """Chunk after chunk; from the first one on there is something to save, so that signals wait until it is."""
+    asked.require_none()
+    every, last = loop.chunks_per_row(prog), prog.sizes.total_steps
+    for turn in loop.turns(prog, state, drive.advance, every=every, seeds=len(recorder.folders)):
+        asked.answered = True
+        recorder.add(turn)
+        shown(Progress(recorder.step, loop.steps_trained(prog), turn.steps_per_second, recorder.row))
+        finished = recorder.step >= last
+        if finished or asked.received is not None or recorder.due():
+            recorder.save(turn.state)
+        if not finished:
+            asked.require_none()
+
+
+def _onlooker(display: Display | None) -> Display:
+    """Shows a run until nobody is there to see it: a closed pipe, a terminal that is gone."""
+    watching = display
+
+    def show(progress: Progress) -> None:
+        nonlocal watching
+        if watching is None:
+            return
+        try:
+            watching(progress)
+        except OSError as error:
+            log.debug("the display is gone: %s", error)
+            watching = None
+
+    return show
+
+
+def _ending(error: BaseException, recorder: Recorder, asked: Requests, under_way: bool) -> Stop | None:
+    """Writes down how a run ended before its time; what is to be told of it, if more than the error itself."""
+    folder = recorder.folders[0]
+    if isinstance(error, OSError) and recorder.writing and (asked.received is None or under_way):
+        recorder.tell_if_possible("stopped", message=str(error))
+        return Stop(
+            f"the run stopped at step {recorder.step:,}: {error.filename or folder} could not be written "
+            f"({error.strerror or error}); {_intact(folder)}: make room, then `sadapt resume {folder}`"
         )
+    if asked.received is not None or isinstance(error, KeyboardInterrupt):
+        recorder.tell_if_possible("stopped")
+        return Stop(_stopped(recorder), asked.code)
+    if isinstance(error, Diverged):
+        recorder.tell_if_possible("diverged", message=str(error))
+        kept = next(folder.checkpoints.newest(), None)
+        return Stop(f"{error}. " + (f"The last good checkpoint is {kept}" if kept else "There is no checkpoint yet"))
+    recorder.tell_if_possible("failed", message=str(error) or type(error).__name__)
+    if isinstance(error, WorldFailed):
+        began = recorder.step > 0
+        return Stop(f"the run stopped {error}; {_intact(folder)}" if began else f"the run could not begin: {error}")
     return None
 
 
-def _require_same(path: Path, mine: dict[str, Any], facts: dict[str, Any]) -> None:
-    """Refuses a checkpoint of another version or of other settings than the run's."""
-    if facts["version"] != __version__:
-        raise UserError(
-            f"checkpoint {path} is from sadapt {facts['version']}, this is {__version__}: install that version "
-            f"(pip install sadapt=={facts['version']}) to go on, or train anew"
-        )
-    if found := config.differences(facts["settings"], mine):
-        raise UserError(
-            f"checkpoint {path} is from other settings than config.json (checkpoint's first): " + "; ".join(found)
-        )
-
-
-def _drive(prog: Program, drive: Driver, state: TrainState, recorder: Recorder, display: Display | None) -> None:
-    """From `state` to the last step, or to whatever stops it."""
-    total, folder = prog.sizes.total_steps, recorder.folders[0]
-    recorder.open(int(jnp.max(state.step)))
-    try:
-        with requests() as asked:
-            every = loop.chunks_per_row(prog)
-            for turn in loop.turns(prog, state, drive.advance, every=every, seeds=len(recorder.folders)):
-                recorder.add(turn)
-                step = recorder.step
-                if display is not None:
-                    display(Progress(step, total, turn.steps_per_second, recorder.row))
-                finished = step >= total
-                if finished or asked.received is not None or recorder.due():
-                    recorder.save(turn.state)
-                if asked.received is not None and not finished:
-                    recorder.tell("stopped")
-                    where = f"stopped at step {step:,} of {total:,}"
-                    raise Stop(f"{where}; `sadapt resume {folder}` goes on", 128 + asked.received)
-        recorder.tell("finished")
-    except Diverged as error:
-        recorder.tell("diverged", message=str(error))
-        kept = next(folder.checkpoints.newest(), None)
-        good = f"The last good checkpoint is {kept}" if kept else "There is no checkpoint yet"
-        raise Stop(f"{error}. {good}") from error
-    except WorldFailed as error:
-        recorder.tell("failed", message=str(error))
-        raise Stop(f"the run stopped {error}; {_intact(folder)}") from error
-    except OSError as error:
-        recorder.tell_if_possible("stopped", message=str(error))
-        raise Stop(
-            f"the run stopped at step {recorder.step:,}: {error.filename or folder} could not be written "
-            f"({error.strerror or error}); {_intact(folder)}: make room, then `sadapt resume {folder}`"
-        ) from error
-    finally:
-        recorder.close()
+def _stopped(recorder: Recorder) -> str:
+    """What is told of a run that was asked to stop."""
+    folders, total = recorder.folders, recorder.prog.sizes.total_steps
+    if not recorder.begun:
+        return f"stopped before its first step; {folders[0]} is as it was"
+    where = f"stopped at step {recorder.step:,} of {total:,}" if recorder.step else "stopped before its first step"
+    return f"{where}; " + ", ".join(f"`sadapt resume {folder}`" for folder in folders) + " goes on"
 
 
 def _intact(folder: RunFolder) -> str:

@@ -85,6 +85,12 @@ def chunks_per_row(prog: Program) -> int:
     return max(1, round(interval / prog.learner.chunk_steps))
 
 
+def steps_trained(prog: Program) -> int:
+    """Environment steps that a run will make: whole chunks, at least as many steps as were asked for."""
+    chunk = prog.learner.chunk_steps
+    return -(-prog.sizes.total_steps // chunk) * chunk
+
+
 def turns(prog: Program, state: TrainState, advance: Advance, *, every: int = 1, seeds: int = 1) -> Iterator[Turn]:
     """Drives a run to its last step, with rows after every `every` chunks of the run and after the last."""
     chunk, last = prog.learner.chunk_steps, prog.sizes.total_steps
