@@ -9,6 +9,7 @@ from sadapt.composite import all_changed
 from sadapt.envs.base import AnyEnv, Env, HostEnv
 from sadapt.envs.registry import make, make_any
 from sadapt.errors import UserError
+from sadapt.fields import checked, fields_of
 from sadapt.motivation import probe as probing
 from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.probe import Report
@@ -61,7 +62,8 @@ def _own(**given: Any) -> tuple[dict[str, str], Own]:
 
 def settings(env: str, *, preset: str = "fast", imports: str | tuple[str, ...] = (), **changes: Any) -> Settings:
     """A preset for a world, with any setting changed by its name: `settings("tetris", seed=3, learning_rate=1e-3)`."""
-    modules = (imports,) if isinstance(imports, str) else tuple(imports)
+    given = (imports,) if isinstance(imports, str) else imports
+    modules = checked(fields_of(Settings)["imports"], "imports", given)
     import_modules(modules)
     parts = {kind: changes.pop(kind) for kind in KINDS if kind in changes}
     found = preset_settings(env, preset, **parts)
