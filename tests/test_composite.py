@@ -292,5 +292,5 @@ def test_settings_that_do_not_check_themselves_are_checked_too(monkeypatch):
 
     monkeypatch.setitem(TABLES["bandit"], "plain", TABLES["bandit"]["cautious"]._replace(settings=Plain))
     assert changed(Run(chooser="plain"), "doubts", 1).chooser.settings == Plain(1.0)
-    with pytest.raises(UserError, match="--doubts must lie between 0 and 1; got 1.5"):
+    with pytest.raises(UserError, match=r"--doubts must lie between 0 and 1; got 1\.5"):
         changed(Run(chooser="plain"), "doubts", 1.5)

@@ -251,6 +251,7 @@ def _frames(env: Env, policy: Policy, *, seed: int, steps: int) -> Iterator[np.n
     import jax
     import jax.numpy as jnp
 
+    from sadapt.keys import from_seed
     from sadapt.motivation.bandits import fixed
     from sadapt.motivation.episode import episodes
     from sadapt.motivation.rollout import advance, begin
@@ -261,7 +262,7 @@ def _frames(env: Env, policy: Policy, *, seed: int, steps: int) -> Iterator[np.n
     rules = episodes(env, marginal, fixed(0), on_death=env.on_death, horizon=steps)
     act = lambda key, episode: policy(key, episode.world, marginal.features(episode.marginal))  # noqa: E731
     step = jax.jit(advance(env, rules, act))
-    key_begin, key_play = jax.random.split(jax.random.key(seed))
+    key_begin, key_play = jax.random.split(from_seed(seed))
     episode = begin(env, rules, key_begin, jnp.zeros((), jnp.int32))
     yield env.render(episode.world)
     for key in jax.random.split(key_play, steps):
