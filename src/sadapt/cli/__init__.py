@@ -106,6 +106,6 @@ def _parse(name: str, words: list[str]) -> Command:
     command = getattr(importlib.import_module(f"sadapt.cli.{row.module}"), row.name)
     if hasattr(command, "parse"):
         return command.parse(words)
-    from sadapt.cli.common import parsed
+    from sadapt.cli.parsing import parsed
 
     return parsed(command, name, words)

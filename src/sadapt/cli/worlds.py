@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import DisallowNone, arg
 
-from sadapt.cli.common import EnvName, Flag, Imports, OptionalCount, OptionalFile, at_least, progress, require_suffix
+from sadapt.cli.common import EnvName, Flag, Imports, OptionalCount, OptionalFile, progress, require_suffix
 from sadapt.errors import UserError, nearest
+from sadapt.fields import Count, Seed
 from sadapt.registry import TABLES, import_modules
 
 if TYPE_CHECKING:
@@ -59,9 +60,9 @@ class ProbeCommand:
 
     env: EnvName
     """A world of `sadapt list`."""
-    episodes: int = 100
+    episodes: Count = 100
     """Episodes per policy."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of every random draw."""
     layout: OptionalFile = None
     """A map of your own: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
@@ -78,7 +79,6 @@ class ProbeCommand:
     imports: Imports = ()
 
     def run(self) -> None:
-        at_least(1, "--episodes", self.episodes)
         if self.plot is not None:
             require_suffix("--plot", self.plot, (".png", ".svg", ".pdf"))
         import_modules(self.imports)
@@ -111,11 +111,11 @@ class FilmCommand:
     """A world of `sadapt list`."""
     policy: str = "random"
     """Who acts: random, or a policy that `sadapt probe` shows for this world."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of every random draw."""
     steps: OptionalCount = None
     """Steps to film at most; the world's horizon if not given."""
-    fps: int = 10
+    fps: Count = 10
     """Frames per second."""
     layout: OptionalFile = None
     """A map of your own: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
@@ -124,9 +124,6 @@ class FilmCommand:
     imports: Imports = ()
 
     def run(self) -> None:
-        at_least(1, "--fps", self.fps)
-        if self.steps is not None:
-            at_least(1, "--steps", self.steps)
         import_modules(self.imports)
         from sadapt.envs import make
         from sadapt.film import save

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 
 from sadapt.envs.base import Env
-from sadapt.keys import from_seed
 from sadapt.errors import UserError
+from sadapt.keys import from_seed
 from sadapt.motivation.baseline import play, play_constants, random_policy
 from sadapt.motivation.feedback import COMPARED, RandomAgent, away_from_random, summed_up, usable
 from sadapt.motivation.marginals import Marginal

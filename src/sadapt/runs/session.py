@@ -106,8 +106,6 @@ def _told_launch(drive: Driver) -> TrainState:
 
 def prepare(settings: Settings, options: Options | None = None, own: Own | None = None) -> Program:
     """A run's program, after everything that can be refused has been."""
-    if options is not None and options.checkpoint_interval <= 0:
-        raise UserError(f"--checkpoint-interval must be more than 0 seconds; got {options.checkpoint_interval:g}")
     if options is not None and options.track:
         sinks.require_wandb()
     prog = build(settings, own)
@@ -199,4 +197,7 @@ def _place(settings: Settings, out: str | Path | None, num_seeds: int) -> Path:
 def former_options(folder: RunFolder) -> Options:
     """How the run was kept before."""
     given = config.read_record(folder.config).get("options", {})
-    return Options(**{name: given[name] for name in Options.__dataclass_fields__ if name in given})
+    try:
+        return Options(**{name: given[name] for name in Options.__dataclass_fields__ if name in given})
+    except (TypeError, UserError) as error:
+        raise UserError(f"{folder.config}: options: {error}") from error
