@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from sadapt import __version__
+from sadapt.cli.entrance import patient_streams, told_failure
 from sadapt.errors import Stop, UserError, nearest
 
 if TYPE_CHECKING:
@@ -68,16 +69,16 @@ def main(argv: list[str] | None = None) -> int:
 
     0 is success, 1 a run that could not go on, 2 a user's mistake, 128 + signal a run that was asked to stop.
     """
-    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
-    words = sys.argv[1:] if argv is None else argv
+    with patient_streams():
+        logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+        return _answered(sys.argv[1:] if argv is None else argv)
+
+
+def _answered(words: list[str]) -> int:
+    """The exit code of a command, after its failure has been told."""
     try:
-        if words[:1] in ([], ["-h"], ["--help"]):
-            commands = "\n".join(f"  {name:10s} {row.about}" for name, row in COMMANDS.items())
-            print(ABOUT.format(commands=commands))
-        elif words[0] == "--version":
-            print(f"sadapt {__version__}")
-        else:
-            _parse(words[0], words[1:]).run()
+        _run(words)
+        sys.stdout.flush()
     except UserError as mistake:
         return _refuse(str(mistake))
     except Stop as stop:
@@ -89,7 +90,23 @@ def main(argv: list[str] | None = None) -> int:
         return 130
     except SystemExit as finished:
         return int(finished.code or 0)
+    except Exception as failure:  # a fault of the program keeps its traceback
+        told = told_failure(failure)
+        if told is None:
+            raise
+        return _refuse(told)
     return 0
+
+
+def _run(words: list[str]) -> None:
+    """Help, the version, or a command."""
+    if words[:1] in ([], ["-h"], ["--help"]):
+        commands = "\n".join(f"  {name:10s} {row.about}" for name, row in COMMANDS.items())
+        print(ABOUT.format(commands=commands))
+    elif words[0] == "--version":
+        print(f"sadapt {__version__}")
+    else:
+        _parse(words[0], words[1:]).run()
 
 
 def _refuse(message: str) -> int:
