@@ -1,4 +1,4 @@
-"""What stands between the program and whoever started it: streams that outlive their readers, and the machine's failures.
+"""What stands between the program and whoever started it: streams that outlive their readers, failures of the machine.
 
 A terminal that has gone or knows only ASCII, and a machine without the memory or the device that was asked for, are no
 faults of the program: none of them ends in a traceback.

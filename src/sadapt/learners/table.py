@@ -6,8 +6,9 @@ Nothing here imports JAX, so that flags can be read and refused at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from sadapt.fields import Checked, Count, Limit, NotNegative, Positive, Share
+from sadapt.fields import Bound, Checked, Count, Limit, NotNegative, Positive, Share
 from sadapt.registry import register
 
 
@@ -23,7 +24,7 @@ class PlainSettings(Checked):
 class WindowSettings(PlainSettings):
     """Size of the network that sees what is around the agent."""
 
-    radius: Count = 5
+    radius: Annotated[Count, Bound(lambda value: value <= 1000, "must be at most 1000")] = 5
     """Cells that the window sees in each direction."""
 
 

@@ -107,6 +107,8 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
 def _require_countable(total: int, chunk: int) -> None:
     """Refuses a run whose last step, at the end of a chunk, 32 bits do not count."""
     largest = MOST // chunk * chunk
+    if not largest:
+        raise UserError(f"{chunk} steps would be made at a time, but at most {MOST} can be counted: lower --num-envs")
     if total > largest:
         raise UserError(
             f"--total-timesteps must be at most {largest} here, where {chunk} steps are made at a time; got {total}"
