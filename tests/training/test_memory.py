@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from sadapt.api import probe
 from sadapt.composite import all_changed, changed
 from sadapt.errors import UserError
 from sadapt.training.memory import require_memory
@@ -19,7 +20,7 @@ from sadapt.training.program import build
         ("dqn", "buffer_size", 2_000_000, "replay of 2,000,000 steps"),
         ("pqn", "num_envs", 65_536, "65,536 worlds side by side"),
         ("ppo", "num_envs", 65_536, "65,536 worlds side by side"),
-        ("pqn", "random_episodes", 10_000_000, "10,000,000 random episodes"),
+        ("pqn", "random_episodes", 10_000_000, "10,000,000 episodes at once"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_it_is_allocated_and_what_is_advised_fits(learner, setting, most, what):
@@ -48,3 +49,15 @@ def test_steps_that_cannot_be_counted_are_refused_by_the_largest_number():
     assert -(-largest // prog.learner.chunk_steps) * prog.learner.chunk_steps < 2**31
     with pytest.raises(UserError, match="--total-timesteps"):
         build(changed(settings, "total_timesteps", largest + 1))
+
+
+def test_seeds_at_once_take_their_state_each():
+    prog = build(preset("tetris"))
+    require_memory(prog, free=10_000_000)
+    with pytest.raises(UserError, match=r"1,000 seeds at once: .* lower --num-seeds to 4 or less"):
+        require_memory(prog, free=10_000_000, seeds=1000)
+
+
+def test_a_probe_of_more_episodes_than_fit_is_refused():
+    with pytest.raises(UserError, match=r"2,000,000,000 episodes at once: .* lower --episodes to "):
+        probe("tetris", episodes=2_000_000_000)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from sadapt import __version__
 from sadapt.envs.base import WorldFailed
 from sadapt.errors import Stop, UserError
+from sadapt.fields import Count, checked, field_of
 from sadapt.registry import Own
 from sadapt.runs import config, metrics_file, sinks
 from sadapt.runs.checkpoint import Damaged, read, tree_like
@@ -41,12 +42,11 @@ def train(
 ) -> list[RunFolder]:
     """Trains `num_seeds` seeds from `settings.seed` on, in one program, each into its own folder."""
     options = options or Options()
-    if num_seeds < 1:
-        raise UserError(f"--num-seeds must be at least 1; got {num_seeds}")
+    num_seeds = checked(field_of(Count), "num_seeds", num_seeds)
     settings = replace(settings, imports=foreign_modules(settings))
+    prog = prepare(settings, options, own, seeds=num_seeds)
     all_settings = [replace(settings, seed=settings.seed + index) for index in range(num_seeds)]
     folders = [RunFolder(_place(each, out, num_seeds)) for each in all_settings]
-    prog = prepare(settings, options, own)
     with ExitStack() as stack:
         for folder in folders:
             if folder.config.exists() and not overwrite:
@@ -104,12 +104,12 @@ def _told_launch(drive: Driver) -> TrainState:
         raise Stop(f"the run could not begin: {error}") from error
 
 
-def prepare(settings: Settings, options: Options | None = None, own: Own | None = None) -> Program:
+def prepare(settings: Settings, options: Options | None = None, own: Own | None = None, *, seeds: int = 1) -> Program:
     """A run's program, after everything that can be refused has been."""
     if options is not None and options.track:
         sinks.require_wandb()
     prog = build(settings, own)
-    require_memory(prog)
+    require_memory(prog, seeds=seeds)
     return prog
 
 
