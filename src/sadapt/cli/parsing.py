@@ -109,7 +109,7 @@ def _spell_out(words: list[str], flags: dict[str, bool]) -> list[str]:
 
 def _truth(name: str, word: str) -> bool:
     """What is given to a flag, which must be true or false."""
-    return bool(checked(BOOLEAN, name, TRUTHS.get(word.lower(), word)))
+    return bool(checked(BOOLEAN, name, TRUTHS.get(word.lower(), spelled(word))))
 
 
 def _unexpected(command: type, name: str, left: list[str], words: list[str], flags: dict[str, bool]) -> UserError:
