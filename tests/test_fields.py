@@ -144,6 +144,7 @@ REFUSED = [
     ("number", np.zeros(3), "--number must be a number; got array"),
     ("integer", 2.5, "--integer must be a whole number; got 2.5"),
     ("text", 3, "--text must be text; got 3"),
+    ("text", "a\0b", r"--text must be text; got 'a\\x00b'"),
     ("truth", 1, "--truth must be true or false; got 1"),
     ("truth", "true", "--truth must be true or false; got 'true'"),
     ("words", "one", "--words must be a list of texts; got 'one'"),
@@ -200,7 +201,14 @@ def test_a_whole_number_is_a_number_without_loss(value):
 
 @given(st.floats(allow_nan=False))
 def test_bounds_of_floats_are_those_of_mathematics(value):
-    for name, inside in (("positive", value > 0), ("not_negative", value >= 0), ("share", 0 <= value <= 1)):
+    inside_of = {
+        "positive": 0 < value < math.inf,
+        "not_negative": 0 <= value < math.inf,
+        "limit": value > 0,
+        "finite": abs(value) < math.inf,
+        "share": 0 <= value <= 1,
+    }
+    for name, inside in inside_of.items():
         if inside:
             assert getattr(Everything(**{name: value}), name) == value
         else:

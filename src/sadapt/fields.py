@@ -171,6 +171,8 @@ def _fits(kind: Any, value: Any) -> bool:
         return isinstance(value, numbers.Integral)
     if kind is float:
         return isinstance(value, numbers.Real) and _is_number(value)
+    if kind is str:
+        return isinstance(value, str) and "\0" not in value  # which no name of a file may have
     return not isinstance(kind, type) or isinstance(value, kind)
 
 

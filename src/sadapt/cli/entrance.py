@@ -57,7 +57,7 @@ def patient_streams() -> Iterator[None]:
     """Standard output and error that can always be written to, also where they were closed before the program began."""
     _fill_closed()
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (Patient(stream) for stream in before)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = (Patient(stream) for stream in before)
     try:
         yield
     finally:

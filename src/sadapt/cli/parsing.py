@@ -10,7 +10,7 @@ import dataclasses
 import io
 from collections.abc import Iterator
 from contextlib import redirect_stderr
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TypeGuard, get_args, get_origin
 
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
@@ -76,8 +76,12 @@ def _flags(command: type, default: Any) -> Iterator[tuple[str, bool]]:
     for name, field in fields_of(command).items():
         if field.kind is bool:
             yield name, bool(usual[name] if default is None else getattr(default, name))
-        elif dataclasses.is_dataclass(field.kind):
+        elif _is_group(field.kind):
             yield from _flags(field.kind, None if default is None else getattr(default, name))
+
+
+def _is_group(kind: Any) -> TypeGuard[type]:
+    return isinstance(kind, type) and dataclasses.is_dataclass(kind)
 
 
 def _flag_named(word: str, flags: dict[str, bool]) -> tuple[str, bool] | None:
@@ -127,7 +131,7 @@ def _unexpected(command: type, name: str, left: list[str], words: list[str], fla
 def _options(command: type, flags: dict[str, bool]) -> Iterator[str]:
     """Every option as it is spelled."""
     for name, field in fields_of(command).items():
-        if dataclasses.is_dataclass(field.kind):
+        if _is_group(field.kind):
             yield from _options(field.kind, flags)
         else:
             yield flag(f"no_{name}" if flags.get(name) else name)

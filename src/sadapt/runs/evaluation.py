@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt.envs.base import Env, HostEnv
-from sadapt.errors import UserError
+from sadapt.fields import Count, Share, checked, field_of
 from sadapt.keys import from_seed
 from sadapt.motivation.episode import compared, ended_measures
 from sadapt.motivation.measures import Values
@@ -57,10 +57,7 @@ def evaluate(
     agent: Agent, *, episodes: int = 100, arm: str | None = None, seed: int = 0, epsilon: float = 0.0
 ) -> Evaluation:
     """Plays `episodes` whole episodes, greedily but for a share `epsilon` of random actions."""
-    if episodes < 1:
-        raise UserError(f"--episodes must be at least 1; got {episodes}")
-    if not 0 <= epsilon <= 1:
-        raise UserError(f"--epsilon must lie between 0 and 1; got {epsilon:g}")
+    episodes, epsilon = checked(field_of(Count), "episodes", episodes), checked(field_of(Share), "epsilon", epsilon)
     chosen = agent.arm(arm)
 
     play_all = _outside if isinstance(agent.env, HostEnv) else _inside

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from sadapt.errors import UserError
+
 if TYPE_CHECKING:
     from sadapt.training.metrics import Row
 
@@ -46,7 +48,10 @@ def cut(path: Path, step: int) -> None:
         return
     lines = path.read_text(encoding="ascii", errors="replace").splitlines(keepends=True)
     whole = [line for line in lines if line.endswith("\n")]
-    kept = whole[:1] + [line for line in whole[1:] if int(line.partition(",")[0]) <= step]
+    try:
+        kept = whole[:1] + [line for line in whole[1:] if int(line.partition(",")[0]) <= step]
+    except ValueError as error:
+        raise UserError(f"{path} is damaged ({error}); expected rows of numbers as a run writes them") from error
     if len(kept) < 2:
         kept = []
     if kept != lines:
@@ -66,8 +71,11 @@ def replace_text(path: Path, text: str) -> None:
 
 def read(path: Path) -> list[dict[str, Any]]:
     """Rows of a `metrics.csv`; what is empty there is None here."""
-    with open(path, encoding="ascii", newline="") as file:
-        return [{name: _number(text) for name, text in row.items()} for row in csv.DictReader(file)]
+    try:
+        with open(path, encoding="ascii", newline="") as file:
+            return [{name: _number(text) for name, text in row.items()} for row in csv.DictReader(file)]
+    except (ValueError, TypeError, AttributeError, csv.Error) as error:  # whatever a damaged file makes of a row
+        raise UserError(f"{path} is damaged ({error}); expected rows of numbers as a run writes them") from error
 
 
 def _cell(value: float | int | None) -> str:
