@@ -139,9 +139,7 @@ def _options(command: type, flags: dict[str, bool]) -> Iterator[str]:
 
 def _unboxed(text: str) -> str:
     """Tyro's message as one sentence, without its box, its title and what it says about help."""
-    told = []
-    for line in text.splitlines()[1:]:
-        if not line.strip(BORDER):
-            break
-        told.append(line.strip("│| "))
-    return " ".join(" ".join(told).split()) or text.strip()
+    bare = [line.strip("│| ") for line in text.splitlines()]
+    title, *told = [line for line in bare if line.strip(BORDER)] or [""]
+    end = next((at for at, line in enumerate(told) if "helptext" in line), len(told))
+    return " ".join(" ".join(told[:end]).split()) or title

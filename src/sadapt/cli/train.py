@@ -229,13 +229,13 @@ def _defaults(words: list[str]) -> tuple[Settings, str, tuple[str, ...]]:
         raise UserError(str(error)) from error
     import_modules(given.imports)
     named = (word for word in rest if known("env", word))
-    env = next(named, rest[0] if rest and not rest[0].startswith("-") else "")
+    env = next(named, rest[0] if rest and not rest[0].startswith("-") else None)
     parts = {kind: getattr(given, kind) for kind in PARTS if getattr(given, kind) is not None}
     if given.config is not None:
         from sadapt.runs.folder import settings_in
 
         former = settings_in(Path(given.config))
-        return all_changed(former, {**parts, **({"env": env} if env else {})}), given.preset, former.imports
+        return all_changed(former, {**parts, **({} if env is None else {"env": env})}), given.preset, former.imports
     if given.preset not in PRESETS:
         preset(OWN, given.preset)
-    return preset(env or OWN, given.preset, **parts), given.preset, tuple(given.imports)
+    return preset(OWN if env is None else env, given.preset, **parts), given.preset, tuple(given.imports)

@@ -63,9 +63,11 @@ def _read(given: Mapping[str, Any]) -> Settings:
             continue
         chosen[place], settings = _chosen(kind, name, own, imports)
         _require_fields(f"{place}.", settings, chosen[place].settings)
+        _require_once(changes, place, settings)
         changes |= settings
     motivation = _object(given, "motivation")
     _require_fields("motivation.", motivation, MotivationSettings())
+    _require_once(changes, "motivation", motivation)
     return all_changed(Settings(**chosen, imports=imports), {**changes, **motivation})  # type: ignore[arg-type]
 
 
@@ -83,6 +85,12 @@ def _require_fields(prefix: str, given: Mapping[str, Any], settings: Any) -> Non
     for name in given:
         if name not in valid:
             raise UserError(f"unknown setting {prefix + name!r}: {nearest(name, valid) if valid else 'it has none'}")
+
+
+def _require_once(before: Mapping[str, Any], place: str, given: Mapping[str, Any]) -> None:
+    """Refuses a setting of a group that stands elsewhere too."""
+    for name in before.keys() & given.keys():
+        raise UserError(f"the setting {name!r} is given twice, once under {place!r}: leave one of them out")
 
 
 def _object(given: Mapping[str, Any], name: str) -> dict[str, Any]:
