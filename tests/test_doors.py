@@ -21,6 +21,7 @@ from sadapt.composite import all_changed, groups, own_names, places
 from sadapt.errors import UserError
 from sadapt.experiments import plan
 from sadapt.fields import SPECIAL, Field, checked, fields_of, flag, spelled, told
+from sadapt.gym.settings import SurpriseSettings, settings_from
 from sadapt.registry import TABLES
 from sadapt.runs import config
 from sadapt.training.presets import preset
@@ -193,6 +194,15 @@ def test_sentences(changes, sentence, tmp_path):
     assert through_all_doors("tetris", changes, tmp_path) == sentence
 
 
+@pytest.mark.parametrize("name", [name for name in own_names(SurpriseSettings) if name != "random"])
+@given(data=st.data())
+def test_wrappers_check_their_options_alike(name, data):
+    value = data.draw(wrong(fields_of(SurpriseSettings)[name], name))
+    said = {refusal(lambda: settings_from({name: value})), refusal(lambda: SurpriseSettings(**{name: value}))}
+    assert len(said) == 1
+    assert name.replace("_", "-") in said.pop().replace(" ", "-")
+
+
 @pytest.mark.parametrize("value", [math.inf, "inf"])
 def test_a_limit_may_be_infinite_in_every_spelling(value, tmp_path):
     assert settings("tetris", reward_clip=value).motivation.reward_clip == math.inf
@@ -223,6 +233,13 @@ WRONG_LINES = [
     ["eval", "runs/none", "--epsilon", "2"],
     ["watch", "runs/none", "--arm", "s-mim"],
     ["sweep", "F2", "--workers", "0"],
+    ["probe", "tetriss"],
+    ["probe", "tetris", "--marginal", "poisson"],
+    ["film", "tetriss"],
+    ["eval", "runs/none"],
+    ["watch", "runs/none"],
+    ["export", "runs/none"],
+    ["resume", "runs/none"],
 ]
 
 

@@ -13,6 +13,7 @@ from tyro.conf import arg
 
 from sadapt.errors import UserError
 from sadapt.fields import Count
+from sadapt.registry import find
 
 EnvName = Annotated[str, tyro.conf.Positional, arg(metavar="ENV", help_behavior_hint="")]
 RunPath = Annotated[Path, tyro.conf.Positional, arg(metavar="RUN", help_behavior_hint="")]
@@ -37,6 +38,22 @@ class Command(Protocol):
     """Options that know what to do."""
 
     def run(self) -> None: ...
+
+
+def require_parts(**names: str) -> None:
+    """Refuses parts that are not there, by their kinds, before JAX is imported."""
+    from sadapt.training import settings  # noqa: F401 (fills the tables)
+
+    for kind, name in names.items():
+        find(kind, name)
+
+
+def require_run(path: Path) -> None:
+    """Refuses what is neither a file nor a run, before JAX is imported."""
+    from sadapt.runs.folder import find as find_run
+
+    if not path.is_file():
+        find_run(path)
 
 
 def require_suffix(option: str, path: Path, suffixes: tuple[str, ...]) -> None:

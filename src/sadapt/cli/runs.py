@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import tyro
 from tyro.conf import arg
 
-from sadapt.cli.common import Flag, Imports, OptionalCount, OptionalFile, Quiet, RunPath
+from sadapt.cli.common import Flag, Imports, OptionalCount, OptionalFile, Quiet, RunPath, require_run
 from sadapt.cli.train import tell
 from sadapt.fields import Count, Limit, Seed, Share
 from sadapt.registry import import_modules
@@ -32,6 +32,7 @@ class ResumeCommand:
 
     def run(self) -> None:
         import_modules(self.imports)
+        require_run(self.run_path)
         from sadapt.cli.display import display
         from sadapt.runs import session
         from sadapt.runs.folder import find
@@ -68,6 +69,7 @@ class EvalCommand:
 
     def run(self) -> None:
         import_modules(self.imports)
+        require_run(self.run_path)
         from sadapt.api import evaluate
         from sadapt.output import Column, console, show, show_json
 
@@ -115,6 +117,7 @@ class WatchCommand:
 
     def run(self) -> None:
         import_modules(self.imports)
+        require_run(self.run_path)
         from sadapt.api import load, watch
         from sadapt.motivation.objectives import ARMS
 
@@ -148,6 +151,7 @@ class ExportCommand:
 
     def run(self) -> None:
         import_modules(self.imports)
+        require_run(self.run_path)
         from sadapt.api import load
 
         agent = load(self.run_path)

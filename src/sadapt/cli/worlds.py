@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import DisallowNone, arg
 
-from sadapt.cli.common import EnvName, Flag, Imports, OptionalCount, OptionalFile, progress, require_suffix
+from sadapt.cli.common import (
+    EnvName,
+    Flag,
+    Imports,
+    OptionalCount,
+    OptionalFile,
+    progress,
+    require_parts,
+    require_suffix,
+)
 from sadapt.errors import UserError, nearest
 from sadapt.fields import Count, Seed
 from sadapt.registry import TABLES, import_modules
@@ -82,6 +91,7 @@ class ProbeCommand:
         if self.plot is not None:
             require_suffix("--plot", self.plot, (".png", ".svg", ".pdf"))
         import_modules(self.imports)
+        require_parts(env=self.env, marginal=self.marginal)
         from sadapt.api import probe
         from sadapt.output import show_json
 
@@ -125,6 +135,7 @@ class FilmCommand:
 
     def run(self) -> None:
         import_modules(self.imports)
+        require_parts(env=self.env)
         from sadapt.envs import make
         from sadapt.film import save
 
