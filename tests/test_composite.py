@@ -257,6 +257,40 @@ def test_parts_that_registered_no_settings_have_those_of_all_their_kind():
 
 def test_settings_that_are_not_known_here_are_left_as_they_are():
     """A file may name a part whose module was not imported: its settings are a dictionary."""
-    run = replace(Run(), learner=Choice("slow", {"strange": 1}))
+    run = replace(Run(), learner=Choice("theirs", {"strange": 1}))
     assert "strange" not in names(run)
     assert changed(run, "seed", 4).learner.settings == {"strange": 1}
+
+
+def test_settings_of_a_part_that_is_known_are_checked_however_they_come():
+    assert replace(Run(), learner=Choice("slow")).learner == Choice("slow", Slow())
+    assert replace(Run(), learner=Choice("slow", {"batch": 3})).learner == Choice("slow", Slow(batch=3))
+    with pytest.raises(UserError, match="--batch must be at least 1; got 0"):
+        replace(Run(), learner=Choice("slow", {"batch": 0}))
+    for wrong in ({"strange": 1}, Quick(), 3):
+        with pytest.raises(UserError, match="the learner 'slow' has the settings batch, patience; got "):
+            replace(Run(), learner=Choice("slow", wrong))
+
+
+def test_a_group_is_of_its_own_class():
+    for wrong in (None, 3, Quick()):
+        with pytest.raises(UserError, match=r"the payment must be Payment\(...\); got "):
+            Run(payment=wrong)
+
+
+@pytest.mark.parametrize("name", [None, 3, ["slow"], {"slow": 1}])
+def test_the_name_of_a_part_is_text(name):
+    for door in (lambda: Run(learner=name), lambda: changed(Run(), "learner", name), lambda: usual("learner", name)):
+        with pytest.raises(UserError, match="--learner must be the name of a learner; got "):
+            door()
+
+
+def test_settings_that_do_not_check_themselves_are_checked_too(monkeypatch):
+    @dataclass(frozen=True)
+    class Plain:
+        doubts: Share = 0.1
+
+    monkeypatch.setitem(TABLES["bandit"], "plain", TABLES["bandit"]["cautious"]._replace(settings=Plain))
+    assert changed(Run(chooser="plain"), "doubts", 1).chooser.settings == Plain(1.0)
+    with pytest.raises(UserError, match=r"--doubts must lie between 0 and 1; got 1\.5"):
+        changed(Run(chooser="plain"), "doubts", 1.5)

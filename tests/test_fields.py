@@ -17,14 +17,18 @@ from sadapt.fields import (
     Bound,
     Checked,
     Count,
+    Limit,
     NotNegative,
+    Number,
     OneOf,
     Positive,
+    Seed,
     Share,
     Whole,
     field_of,
     fields_of,
     flag,
+    spelled,
 )
 
 COLOURS = {"red": 1, "green": 2}
@@ -45,6 +49,9 @@ class Everything(Checked):
     whole: Whole = 0
     positive: Positive = 1.0
     not_negative: NotNegative = 0.0
+    limit: Limit = math.inf
+    finite: Number = 0.0
+    seed: Seed = 1
     share: Share = 0.5
     below_half: BelowHalf = 0.1
     number: float = 0.0
@@ -52,6 +59,7 @@ class Everything(Checked):
     text: str = ""
     truth: bool = False
     words: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
     choice: Literal["left", "right"] = "left"
     colour: Annotated[str, OneOf(COLOURS)] = "red"
     maybe: Count | None = None
@@ -63,10 +71,13 @@ class Everything(Checked):
 
 TAKEN = [
     ("some_count", 1),
-    ("some_count", 10**12),
+    ("some_count", 2**31 - 1),
+    ("seed", 0),
+    ("seed", 2**64 - 1),
     ("whole", 0),
     ("positive", 1e-30),
-    ("positive", math.inf),
+    ("positive", 1e300),
+    ("limit", math.inf),
     ("not_negative", 0.0),
     ("share", 0.0),
     ("share", 1.0),
@@ -76,6 +87,7 @@ TAKEN = [
     ("text", "two words"),
     ("truth", True),
     ("words", ("a", "b")),
+    ("places", (0, 2)),
     ("choice", "right"),
     ("colour", "green"),
     ("maybe", None),
@@ -101,12 +113,27 @@ REFUSED = [
     ("some_count", "3", "--some-count must be a whole number; got '3'"),
     ("some_count", True, "--some-count must be a whole number; got True"),
     ("some_count", None, "--some-count must be a whole number; got None"),
+    ("some_count", 2**31, "--some-count must be at most 2147483647; got 2147483648"),
+    pytest.param(
+        "some_count",
+        10**5000,
+        "--some-count must be at most 2147483647; got a number of 16610 bits",
+        id="thousands of digits",
+    ),
     ("whole", -1, "--whole must not be negative; got -1"),
+    ("seed", -1, "--seed must not be negative; got -1"),
+    ("seed", 2**64, "--seed must be at most 18446744073709551615; got 18446744073709551616"),
+    ("seed", 1.5, "--seed must be a whole number; got 1.5"),
     ("positive", 0, "--positive must be more than 0; got 0"),
     ("positive", -0.25, "--positive must be more than 0; got -0.25"),
     ("positive", math.nan, "--positive must be a number; got nan"),
     ("positive", "nan", "--positive must be a number; got nan"),
     ("positive", "1", "--positive must be a number; got '1'"),
+    ("positive", math.inf, "--positive must be finite; got inf"),
+    ("not_negative", math.inf, "--not-negative must be finite; got inf"),
+    ("finite", "-inf", "--finite must be finite; got -inf"),
+    ("finite", 10**400, r"--finite must be a number; got 10{79}\.\.\.$"),
+    ("limit", 0, "--limit must be more than 0; got 0"),
     ("not_negative", -1e-9, "--not-negative must not be negative; got -1e-09"),
     ("share", 1.5, "--share must lie between 0 and 1; got 1.5"),
     ("share", -0.5, "--share must lie between 0 and 1"),
@@ -117,10 +144,15 @@ REFUSED = [
     ("number", np.zeros(3), "--number must be a number; got array"),
     ("integer", 2.5, "--integer must be a whole number; got 2.5"),
     ("text", 3, "--text must be text; got 3"),
+    ("text", "a\0b", r"--text must be text; got 'a\\x00b'"),
     ("truth", 1, "--truth must be true or false; got 1"),
     ("truth", "true", "--truth must be true or false; got 'true'"),
     ("words", "one", "--words must be a list of texts; got 'one'"),
     ("words", [1, 2], r"--words must be a list of texts; got \[1, 2\]"),
+    ("words", {"one": 1}, "--words must be a list of texts; got {'one': 1}"),
+    ("places", [0, 1.5], r"--places must be a list of whole numbers; got \[0, 1.5\]"),
+    ("places", [True], r"--places must be a list of whole numbers; got \[True\]"),
+    ("choice", np.array(["left", "right"]), "unknown choice array"),
     ("choice", "lef", "unknown choice 'lef': did you mean 'left'"),
     ("choice", None, "unknown choice None"),
     ("choice", ["left"], "unknown choice"),
@@ -152,6 +184,7 @@ def test_what_is_not_is_refused_by_its_flag(name, value, message):
         ("some_count", np.int32(4), 4),
         ("truth", np.bool_(True), True),
         ("words", ["a", "b"], ("a", "b")),
+        ("places", range(2), (0, 1)),
     ],
 )
 def test_numbers_are_turned_into_the_right_type(name, value, found):
@@ -168,12 +201,28 @@ def test_a_whole_number_is_a_number_without_loss(value):
 
 @given(st.floats(allow_nan=False))
 def test_bounds_of_floats_are_those_of_mathematics(value):
-    for name, inside in (("positive", value > 0), ("not_negative", value >= 0), ("share", 0 <= value <= 1)):
+    inside_of = {
+        "positive": 0 < value < math.inf,
+        "not_negative": 0 <= value < math.inf,
+        "limit": value > 0,
+        "finite": abs(value) < math.inf,
+        "share": 0 <= value <= 1,
+    }
+    for name, inside in inside_of.items():
         if inside:
             assert getattr(Everything(**{name: value}), name) == value
         else:
             with pytest.raises(UserError, match="--"):
                 Everything(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [("3", 3), ("-3", -3), ("1.5", 1.5), ("1e3", 1000.0), ("inf", math.inf), ("None", "None"), ("no", "no"), ("", "")],
+)
+def test_a_word_is_the_number_that_it_spells_or_itself(word, value):
+    assert spelled(word) == value
+    assert type(spelled(word)) is type(value)
 
 
 def test_a_table_may_grow_after_the_settings_were_written(monkeypatch):
@@ -187,12 +236,12 @@ def test_what_a_field_may_be_is_read_from_its_annotation():
     fields = fields_of(Everything)
     assert list(fields)[:3] == ["some_count", "whole", "positive"]
     assert (fields["maybe"].kind, fields["maybe"].optional) == (int, True)
-    assert [bound.words for bound in fields["maybe"].bounds] == ["must be at least 1"]
+    assert [bound.words for bound in fields["maybe"].bounds] == ["must be at least 1", "must be at most 2147483647"]
     assert (fields["share"].kind, fields["share"].optional) == (float, False)
     assert fields["choice"].choices == ("left", "right")
     assert fields["colour"].tables == (OneOf(COLOURS),)
     assert field_of(Annotated[Count, Bound(lambda value: value < 9, "must be below 9")]).kind is int
-    assert len(field_of(Annotated[Count, Bound(lambda value: value < 9, "must be below 9")]).bounds) == 2
+    assert len(field_of(Annotated[Count, Bound(lambda value: value < 9, "must be below 9")]).bounds) == 3
 
 
 @pytest.mark.parametrize(("name", "shown"), [("ucb_c", "--ucb-c"), ("seed", "--seed"), ("imports", "--import")])

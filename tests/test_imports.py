@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "fields": {"errors"},
     "registry": {"errors"},
     "composite": {"errors", "fields", "registry"},
-    "keys": set(),
+    "keys": {"fields"},
     "film": {"errors"},
     "output": {"errors"},
     "envs": BASE - {"output"},

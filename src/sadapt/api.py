@@ -9,6 +9,7 @@ from sadapt.composite import all_changed
 from sadapt.envs.base import AnyEnv, Env, HostEnv
 from sadapt.envs.registry import make, make_any
 from sadapt.errors import UserError
+from sadapt.fields import Count, checked, field_of, fields_of
 from sadapt.motivation import probe as probing
 from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.probe import Report
@@ -20,6 +21,7 @@ from sadapt.runs.agent import load as load_agent
 from sadapt.runs.evaluation import Evaluation
 from sadapt.runs.folder import RunFolder
 from sadapt.runs.recorder import Display, Options
+from sadapt.training.memory import require_episodes
 from sadapt.training.parts import marginal_of
 from sadapt.training.presets import preset as preset_settings
 from sadapt.training.settings import Settings
@@ -61,7 +63,8 @@ def _own(**given: Any) -> tuple[dict[str, str], Own]:
 
 def settings(env: str, *, preset: str = "fast", imports: str | tuple[str, ...] = (), **changes: Any) -> Settings:
     """A preset for a world, with any setting changed by its name: `settings("tetris", seed=3, learning_rate=1e-3)`."""
-    modules = (imports,) if isinstance(imports, str) else tuple(imports)
+    given = (imports,) if isinstance(imports, str) else imports
+    modules = checked(fields_of(Settings)["imports"], "imports", given)
     import_modules(modules)
     parts = {kind: changes.pop(kind) for kind in KINDS if kind in changes}
     found = preset_settings(env, preset, **parts)
@@ -193,4 +196,5 @@ def probe(
     named, own = _own(marginal=marginal)
     wanted = all_changed(Settings(world=OWN + world.name), {**named, **changes})  # type: ignore[arg-type]
     found: Marginal = marginal_of(world, wanted.marginal, own)
+    require_episodes(world, found, checked(field_of(Count), "episodes", episodes))
     return probing.probe(world, found, episodes=episodes, seed=seed, on_death=on_death, on_progress=on_progress)

@@ -13,8 +13,8 @@ from dataclasses import field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from sadapt.errors import UserError, nearest
-from sadapt.fields import Checked, checked, fields_of
-from sadapt.registry import OWN, TABLES, Choice, find
+from sadapt.fields import Checked, check_all, checked, fields_of, told
+from sadapt.registry import OWN, TABLES, Choice, find, known, require_name, spoken
 
 Settings = TypeVar("Settings", bound="Composite")
 
@@ -28,6 +28,7 @@ def part(kind: str, name: str = "") -> Any:
 
 def usual(kind: str, name: str) -> Choice:
     """A part with its settings as they come; an object of somebody's own brings those that all of its kind have."""
+    require_name(kind, name)
     common = COMMON.get(kind)
     if name.startswith(OWN):
         return Choice(name, None if common is None else common())
@@ -44,15 +45,33 @@ class Composite(Checked):
 
     def __post_init__(self) -> None:
         for kind, place in places(type(self)).items():
-            chosen = getattr(self, place)
-            if isinstance(chosen, str):
-                object.__setattr__(self, place, usual(kind, chosen))
-            elif not isinstance(chosen, Choice):
-                raise UserError(f"--{kind} must be the name of a {kind}; got {chosen!r}")
+            object.__setattr__(self, place, _chosen(kind, getattr(self, place)))
+        inner = places(type(self)).values()
         for name, kept in fields_of(type(self)).items():
+            value = getattr(self, name)
             if name in own_names(type(self)):
-                object.__setattr__(self, name, checked(kept, name, getattr(self, name)))
+                object.__setattr__(self, name, checked(kept, name, value))
+            elif name not in inner and not isinstance(value, kept.kind):
+                raise UserError(f"the {name} must be {kept.kind.__name__}(...); got {told(value)}")
         _require_unique(self)
+
+
+def _chosen(kind: str, given: Any) -> Choice:
+    """A part by its name alone, or with settings of its own, which are plain as long as it is not known here."""
+    if not isinstance(given, Choice):
+        return usual(kind, given)
+    if given.name.startswith(OWN) or not known(kind, given.name):
+        return given
+    own = usual(kind, given.name)
+    if given.settings is None:
+        return own
+    mine = fields_of(type(own.settings)) if own.settings is not None else {}
+    if dataclasses.is_dataclass(given.settings) and fields_of(type(given.settings)).keys() == mine.keys():
+        return given
+    if isinstance(given.settings, Mapping) and given.settings.keys() <= mine.keys():
+        return own._replace(settings=replace(own.settings, **given.settings))
+    has = f"the settings {', '.join(mine)}" if mine else "no settings"
+    raise UserError(f"the {spoken(kind)} {given.name!r} has {has}; got {told(given.settings)}")
 
 
 class Group(NamedTuple):
@@ -143,6 +162,8 @@ def all_changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
         mine = {name: left.pop(name) for name in fields_of(type(held)) if name in left}
         if mine:
             new = replace(held, **mine)
+            if not isinstance(new, Checked):  # somebody's own dataclass, which need not check itself
+                check_all(new)
             whole[place] = new if part_kind is None else getattr(settings, place)._replace(settings=new)
     if left:
         raise unknown(settings, next(iter(left)))
@@ -152,8 +173,6 @@ def all_changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
 def switched(settings: Settings, kind: str, name: Any) -> Settings:
     """Another part, whose settings are its own; those that both have stay where they were not the usual ones."""
     place = places(type(settings))[kind]
-    if not isinstance(name, str):
-        raise UserError(f"--{kind} must be the name of a {kind}; got {name!r}")
     before, new = getattr(settings, place).settings, usual(kind, name)
     if dataclasses.is_dataclass(before) and dataclasses.is_dataclass(new.settings):
         shared = fields_of(type(before)).keys() & fields_of(type(new.settings)).keys()
@@ -178,5 +197,5 @@ def unknown(settings: Composite, name: str) -> UserError:
     if found is None:
         return UserError(f"unknown setting {name!r}: {nearest(name, names(settings))}")
     kind, parts = found
-    mine, spoken = get(settings, kind), "world" if kind == "env" else kind
-    return UserError(f"the {spoken} {mine!r} has no setting {name!r}, which is one of {', '.join(parts)}: leave it out")
+    mine = f"the {spoken(kind)} {get(settings, kind)!r}"
+    return UserError(f"{mine} has no setting {name!r}, which is one of {', '.join(parts)}: leave it out")

@@ -10,10 +10,10 @@ class UserError(ValueError):
     """Says what was given, what was expected and what to do; the command line prints it and exits with 2."""
 
 
-def nearest(given: str, valid: Iterable[str]) -> str:
+def nearest(given: object, valid: Iterable[str]) -> str:
     """A hint naming the valid spelling closest to `given`, or all of them when none is close."""
     names = sorted(valid)
-    close = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else "choose one of: " + ", ".join(names)
 
 

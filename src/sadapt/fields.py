@@ -13,7 +13,7 @@ import functools
 import math
 import numbers
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from sadapt.errors import UserError, nearest
@@ -32,23 +32,37 @@ class OneOf(NamedTuple):
     names: Mapping[str, Any]
 
 
-Count = Annotated[int, Bound(lambda value: value >= 1, "must be at least 1")]
-Whole = Annotated[int, Bound(lambda value: value >= 0, "must not be negative")]
-Positive = Annotated[float, Bound(lambda value: value > 0, "must be more than 0")]
-NotNegative = Annotated[float, Bound(lambda value: value >= 0, "must not be negative")]
+MOST, LARGEST_SEED = 2**31 - 1, 2**64 - 1
+"""What a 32-bit counter of the training program reaches, and the largest seed that is told from all others."""
+FINITE = Bound(math.isfinite, "must be finite")
+AT_MOST = Bound(lambda value: value <= MOST, f"must be at most {MOST}")
+ABOVE_ZERO = Bound(lambda value: value > 0, "must be more than 0")
+NO_LESS = Bound(lambda value: value >= 0, "must not be negative")
+
+Count = Annotated[int, Bound(lambda value: value >= 1, "must be at least 1"), AT_MOST]
+Whole = Annotated[int, NO_LESS, AT_MOST]
+Seed = Annotated[int, NO_LESS, Bound(lambda value: value <= LARGEST_SEED, f"must be at most {LARGEST_SEED}")]
+Number = Annotated[float, FINITE]
+Positive = Annotated[float, ABOVE_ZERO, FINITE]
+NotNegative = Annotated[float, NO_LESS, FINITE]
+Limit = Annotated[float, ABOVE_ZERO]
+"""May be infinite, which is none."""
 Share = Annotated[float, Bound(lambda value: 0 <= value <= 1, "must lie between 0 and 1")]
 BelowHalf = Annotated[float, Bound(lambda value: 1e-7 <= value < 0.5, "must lie between 0.0000001 and 0.5")]
 
 SPOKEN = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+SPOKEN_LISTS = {int: "a list of whole numbers", str: "a list of texts"}
 SPECIAL = ("inf", "-inf", "nan")
 """Numbers that JSON has no sign for."""
+LONGEST = 80
+"""Letters of a value that a message shows."""
 
 
 class Field(NamedTuple):
     """What a setting may be."""
 
     kind: Any
-    """int, float, str, bool, a tuple of texts, a class of settings, or anything."""
+    """int, float, str, bool, a tuple of one of them, a class of settings, or anything."""
     optional: bool
     choices: tuple[Any, ...]
     bounds: tuple[Bound, ...]
@@ -59,8 +73,13 @@ class Checked:
     """A dataclass whose values are checked, and numbers given in another type turned into the right one."""
 
     def __post_init__(self) -> None:
-        for name, field in fields_of(type(self)).items():
-            object.__setattr__(self, name, checked(field, name, getattr(self, name)))
+        check_all(self)
+
+
+def check_all(settings: Any) -> None:
+    """Checks every field of a dataclass, in place."""
+    for name, field in fields_of(type(settings)).items():
+        object.__setattr__(settings, name, checked(field, name, getattr(settings, name)))
 
 
 def fields_of(kind: type) -> dict[str, Field]:
@@ -109,43 +128,78 @@ def checked(field: Field, name: str, value: Any) -> Any:
         return None
     shown = flag(name)
     if field.choices:
-        if value not in field.choices:
-            raise UserError(
-                f"unknown {name.replace('_', ' ')} {value!r}: {nearest(str(value), map(str, field.choices))}"
-            )
+        if not any(isinstance(value, type(choice)) and value == choice for choice in field.choices):
+            raise unknown_name(name, value, map(str, field.choices))
         return value
     value = _typed(field.kind, shown, value)
     for table in field.tables:
         if value not in table.names:
-            raise UserError(f"unknown {name} {value!r}: {nearest(str(value), table.names)}")
+            raise unknown_name(name, value, table.names)
     for bound in field.bounds:
         if not bound.holds(value):
-            raise UserError(f"{shown} {bound.words}; got {value if isinstance(value, int) else format(value, 'g')}")
+            raise UserError(f"{shown} {bound.words}; got {told(value) if isinstance(value, int) else f'{value:g}'}")
     return value
+
+
+def unknown_name(name: str, value: Any, valid: Iterable[str]) -> UserError:
+    """The refusal of a name that is none of those that a setting takes."""
+    return UserError(f"unknown {name.replace('_', ' ')} {told(value)}: {nearest(str(value), valid)}")
 
 
 def _typed(kind: Any, shown: str, value: Any) -> Any:
     """The value in its field's type, where it can be had without loss."""
-    truth = isinstance(value, bool) or type(value).__name__ == "bool"
-    if (
-        kind is float
-        and not truth
-        and (isinstance(value, numbers.Real) or (isinstance(value, str) and value in SPECIAL))
-    ):
-        if math.isnan(float(value)):
-            raise UserError(f"{shown} must be a number; got {value}")
-        return float(value)
-    if kind is int and not truth and isinstance(value, numbers.Integral):
-        return int(value)
-    if kind is bool and truth:
-        return bool(value)
-    if kind is str and isinstance(value, str):
+    if get_origin(kind) is tuple:
+        inner = get_args(kind)[0]
+        if not isinstance(value, list | tuple | range) or not all(_fits(inner, each) for each in value):
+            raise UserError(f"{shown} must be {SPOKEN_LISTS.get(inner, 'a list')}; got {told(value)}")
+        return tuple(inner(each) for each in value) if inner in SPOKEN else tuple(value)
+    if kind not in SPOKEN:
         return value
-    if get_origin(kind) is tuple and isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-        return tuple(value)
-    if kind in SPOKEN or get_origin(kind) is tuple:
-        raise UserError(f"{shown} must be {SPOKEN.get(kind, 'a list of texts')}; got {value!r}")
-    return value
+    if kind is float and isinstance(value, str) and value in SPECIAL:
+        value = float(value)
+    if not _fits(kind, value):
+        raise UserError(f"{shown} must be {SPOKEN[kind]}; got {told(value)}")
+    return kind(value)
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a value can be had in this type without loss."""
+    truth = isinstance(value, bool) or type(value).__name__ == "bool"
+    if kind is bool or truth:
+        return kind is bool and truth
+    if kind is int:
+        return isinstance(value, numbers.Integral)
+    if kind is float:
+        return isinstance(value, numbers.Real) and _is_number(value)
+    if kind is str:
+        return isinstance(value, str) and "\0" not in value  # which no name of a file may have
+    return not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return not math.isnan(float(value))
+    except OverflowError:
+        return False
+
+
+def told(value: Any) -> str:
+    """A value as messages show it, cut where it is longer than a line."""
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of thousands of digits, which Python does not print
+        return f"a number of {int(value).bit_length()} bits"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def spelled(text: str) -> Any:
+    """What a word of the command line says: a number if it is one, else the word itself."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
 
 
 def flag(name: str) -> str:

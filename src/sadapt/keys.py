@@ -1,4 +1,4 @@
-"""Typed random keys as the bits that they are made of, where only plain numbers can go."""
+"""Typed random keys: from seeds, and as the bits that they are made of, where only plain numbers can go."""
 
 from __future__ import annotations
 
@@ -6,8 +6,21 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from sadapt.fields import Seed, checked, field_of
 
 Array = jax.Array
+SEED, HALF = field_of(Seed), 2**32
+
+
+def from_seed(seed: int) -> Array:
+    """The key of a seed, another for each below 2^64; `jax.random.key` alone would drop all but the lower 32 bits."""
+    high, low = divmod(checked(SEED, "seed", seed), HALF)
+    key = jax.random.key(np.uint32(low))
+    if not high:
+        return key
+    return jax.random.wrap_key_data(jax.random.key_data(key).at[::2].set(np.uint32(high)))
 
 
 def is_key(leaf: Any) -> bool:

@@ -125,9 +125,19 @@ def find(kind: str, name: str) -> Part:
     if family in table and name != family:
         return table[family]
     known = [each for each in table if not each.endswith(":")]
-    spoken = "world" if kind == "env" else kind
     hint = nearest(name, known)
-    raise UserError(f"unknown {spoken} {name!r}: {hint}{'' if hint.endswith('?') else '.'} {HINT}")
+    raise UserError(f"unknown {spoken(kind)} {name!r}: {hint}{'' if hint.endswith('?') else '.'} {HINT}")
+
+
+def spoken(kind: str) -> str:
+    """A kind of part in words."""
+    return "world" if kind == "env" else kind
+
+
+def require_name(kind: str, given: Any) -> None:
+    """Refuses what cannot be the name of a part."""
+    if not isinstance(given, str):
+        raise UserError(f"--{kind} must be the name of a {spoken(kind)}; got {given!r}")
 
 
 def is_foreign(kind: str, choice: Choice, own: Own) -> bool:

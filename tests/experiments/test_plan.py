@@ -81,6 +81,7 @@ def test_runs_that_two_experiments_share_are_planned_once(file):
         ('[[fast]]\nenv = "maze-small"\nmarginal = "bernouli"\n', 3, "bernoulli"),
         ('[[fast]]\nobjective = "s-min"\n', 1, "names no world"),
         ('worlds = 3\n[[fast]]\nenv = "tetris"\n', 1, "unknown key"),
+        ('[[fast]]\nenv = "maze-small"\nlearner = [["pqn"]]\n', 3, "--learner must be the name of a learner"),
         ('include = ["F44"]\n', 1, "F4"),
         ('include = ["mine"]\n', 1, "cannot include"),
         ('[fast]\nenv = "tetris"\n', 1, "[[fast]]"),
@@ -94,7 +95,14 @@ def test_mistakes_are_told_with_their_line(file, text, line, word):
 
 
 @pytest.mark.parametrize(
-    ("text", "word"), [("title = \n", "not TOML"), ('title = "x"\n', r"needs a group \[\[fast\]\]"), ("\n", "no runs")]
+    ("text", "word"),
+    [
+        ("title = \n", "not TOML"),
+        ("title = " + "[" * 5000, "not TOML"),
+        ("title = " + "9" * 5000, "not TOML"),
+        ('title = "x"\n', r"needs a group \[\[fast\]\]"),
+        ("\n", "no runs"),
+    ],
 )
 def test_files_without_runs_are_refused(file, text, word):
     with pytest.raises(UserError, match=word):

@@ -153,6 +153,20 @@ def test_sampling_is_uniform_over_steps():
     assert counts.max() < 1150
 
 
+@pytest.mark.parametrize("actions", [256, 257, 300, 70_000])
+def test_the_last_action_of_many_is_remembered(actions):
+    env = dataclasses.replace(noise_world(death=0.0), actions=tuple(map(str, range(actions))))
+    marginal, keys = bernoulli(env.input_shape), jax.random.split(jax.random.key(0), 1)
+    memory, rules = replay(env, marginal, capacity=64, horizon=7), episodes(env, marginal, ucb(), on_death="end")
+    fresh = Fresh(*jax.vmap(env.reset)(keys))
+    now = jax.vmap(rules.begin)(fresh, jnp.zeros(1, jnp.int32))
+    answer = Answer(*jax.vmap(env.step)(keys, now.world, jnp.zeros(1, jnp.int32)), fresh)
+    after, transition = jax.vmap(rules.absorb)(keys, now, answer)
+    state = memory.observe(memory.init(now), jnp.full(1, actions - 1), transition, after)
+    assert int(memory.sample(jax.random.key(3), state, 1).action[0]) == actions - 1
+    assert state.action.dtype == (np.uint8 if actions == 256 else np.int32)
+
+
 def test_planned_bytes_are_allocated_bytes():
     env = noise_world(death=0.0)
     marginal = bernoulli(env.input_shape)
@@ -169,3 +183,9 @@ def test_too_small_a_replay_is_refused():
     env = noise_world(death=0.0)
     with pytest.raises(UserError, match="--buffer-size"):
         replay(env, bernoulli(env.input_shape), capacity=10, num_envs=4, horizon=7)
+
+
+def test_a_replay_whose_places_cannot_be_counted_is_refused():
+    env = noise_world(death=0.0)
+    with pytest.raises(UserError, match="--buffer-size must be below 2147483647"):
+        replay(env, bernoulli(env.input_shape), capacity=2**31 - 1, horizon=7)

@@ -50,6 +50,11 @@ def test_what_is_missing_has_its_default():
             "learning-rate must be a number",
         ),
         ({"env": "tetris", "learner": {"kind": "pqn", "batch_size": 3}}, "unknown setting 'learner.batch_size'"),
+        ({"env": "tetris", "gamma": 0.5, "learner": {"kind": "pqn", "gamma": 0.9}}, "'gamma' is given twice"),
+        ({"env": 3}, "--env must be the name of a world; got 3"),
+        ({"env": "tetris", "learner": {"kind": ["pqn"]}}, r"--learner must be the name of a learner; got \['pqn'\]"),
+        ({"env": "tetris", "imports": 3}, "--import must be a list of texts; got 3"),
+        ({"env": "tetris", "imports": "own"}, "--import must be a list of texts; got 'own'"),
     ],
 )
 def test_a_mistake_is_named(given, words):
@@ -57,9 +62,10 @@ def test_a_mistake_is_named(given, words):
         config.from_dict(given, "here")
 
 
-def test_a_file_that_is_no_json(tmp_path):
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, '{"seed": ' + "9" * 5000 + "}"], ids=["cut", "deep", "long"])
+def test_a_file_that_is_no_json(tmp_path, text):
     file = tmp_path / "config.json"
-    file.write_text("{")
+    file.write_text(text)
     with pytest.raises(UserError, match="is not JSON"):
         config.read(file)
 

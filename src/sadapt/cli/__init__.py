@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from sadapt import __version__
+from sadapt.cli.entrance import patient_streams, told_failure
 from sadapt.errors import Stop, UserError, nearest
 from sadapt.runs.interruption import Requests, requests
 
@@ -71,7 +72,8 @@ def main(argv: list[str] | None = None) -> int:
 
     0 is success, 1 a run that could not go on, 2 a user's mistake, 128 + signal a run that was asked to stop.
     """
-    with requests() as asked:
+    with patient_streams(), requests() as asked:
+        logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
         code = _code(sys.argv[1:] if argv is None else argv, asked)
         if argv is None and asked.received is not None:
             # A compiler that was broken off may still be at work, and would not survive the interpreter's own end.
@@ -83,9 +85,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _code(words: list[str], asked: Requests) -> int:
+    """The exit code of a command, after its failure has been told."""
     try:
         asked.require_none()
         _run(words)
+        sys.stdout.flush()
     except Stop as stop:
         _say(str(stop))
         return stop.code
@@ -99,7 +103,7 @@ def _code(words: list[str], asked: Requests) -> int:
 
 
 def _run(words: list[str]) -> None:
-    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+    """Help, the version, or a command."""
     if words[:1] in ([], ["-h"], ["--help"]):
         commands = "\n".join(f"  {name:10s} {row.about}" for name, row in COMMANDS.items())
         print(ABOUT.format(commands=commands))
@@ -117,7 +121,10 @@ def _code_of(error: BaseException) -> int:
         return _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     if isinstance(error, SystemExit):
         return int(error.code or 0)
-    raise error
+    told = told_failure(error) if isinstance(error, Exception) else None
+    if told is None:  # a fault of the program keeps its traceback
+        raise error
+    return _refuse(told)
 
 
 def _refuse(message: str) -> int:
@@ -139,6 +146,6 @@ def _parse(name: str, words: list[str]) -> Command:
     command = getattr(importlib.import_module(f"sadapt.cli.{row.module}"), row.name)
     if hasattr(command, "parse"):
         return command.parse(words)
-    from sadapt.cli.common import parsed
+    from sadapt.cli.parsing import parsed
 
     return parsed(command, name, words)

@@ -9,6 +9,7 @@ import tyro
 from tyro.conf import arg
 
 from sadapt.cli.common import Flag, progress
+from sadapt.fields import Positive
 
 EXPECTED = 34
 """Rows of the whole table, about."""
@@ -22,7 +23,7 @@ class BenchCommand:
         Literal["all", "worlds", "wrappers", "learners"], tyro.conf.Positional, arg(help_behavior_hint="")
     ] = "all"
     """What to measure: all, worlds, wrappers or learners."""
-    seconds: float = 3.0
+    seconds: Positive = 3.0
     """How long to repeat each measurement; the fastest call counts."""
     json: Flag = False
     """Print JSON instead of a table."""

@@ -1,4 +1,4 @@
-"""What the commands share: how options are declared, checked, and shown while they take time."""
+"""What the commands share: how options are declared, and how they are shown while they take time."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 import tyro
 from tyro.conf import arg
 
 from sadapt.errors import UserError
+from sadapt.fields import Count
+from sadapt.registry import find
 
 EnvName = Annotated[str, tyro.conf.Positional, arg(metavar="ENV", help_behavior_hint="")]
 RunPath = Annotated[Path, tyro.conf.Positional, arg(metavar="RUN", help_behavior_hint="")]
 OptionalFile = Annotated[Path | None, tyro.conf.DisallowNone, arg(metavar="FILE", help_behavior_hint="")]
 OptionalFolder = Annotated[Path | None, tyro.conf.DisallowNone, arg(metavar="DIR", help_behavior_hint="")]
-OptionalCount = Annotated[int | None, tyro.conf.DisallowNone, arg(metavar="INT", help_behavior_hint="")]
+OptionalCount = Annotated[Count | None, tyro.conf.DisallowNone, arg(metavar="INT", help_behavior_hint="")]
 Flag = Annotated[bool, arg(help_behavior_hint="")]
 Quiet = Annotated[bool, arg(aliases=["-q"], help_behavior_hint="")]
 Imports = Annotated[
@@ -38,18 +40,20 @@ class Command(Protocol):
     def run(self) -> None: ...
 
 
-def parsed(command: type, name: str, words: list[str], **options: Any) -> Any:
-    """A command with its options read from the words after its name."""
-    if "" in words:
-        before = words[words.index("") - 1] if words.index("") else f"sadapt {name}"
-        raise UserError(f"an empty word was given after {before}: name something, or leave it away")
-    config = (tyro.conf.FlagCreatePairsOff, *options.pop("config", ()))
-    return tyro.cli(command, args=words, prog=f"sadapt {name}", config=config, **options)
+def require_parts(**names: str) -> None:
+    """Refuses parts that are not there, by their kinds, before JAX is imported."""
+    from sadapt.training import settings  # noqa: F401 (fills the tables)
+
+    for kind, name in names.items():
+        find(kind, name)
 
 
-def at_least(least: int, option: str, given: int) -> None:
-    if given < least:
-        raise UserError(f"{option} must be at least {least}; got {given}")
+def require_run(path: Path) -> None:
+    """Refuses what is neither a file nor a run, before JAX is imported."""
+    from sadapt.runs.folder import find as find_run
+
+    if not path.is_file():
+        find_run(path)
 
 
 def require_suffix(option: str, path: Path, suffixes: tuple[str, ...]) -> None:

@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 import tyro
 from tyro.conf import arg
 
-from sadapt.cli.common import Flag, Imports, OptionalCount, OptionalFile, Quiet, RunPath, at_least
+from sadapt.cli.common import Flag, Imports, OptionalCount, OptionalFile, Quiet, RunPath, require_run
 from sadapt.cli.train import tell
+from sadapt.fields import Count, Limit, Seed, Share
 from sadapt.registry import import_modules
 
 
@@ -22,7 +23,7 @@ class ResumeCommand:
     run_path: RunPath
     """Folder of the run."""
     checkpoint_interval: Annotated[
-        float | None, tyro.conf.DisallowNone, arg(metavar="SECONDS", help_behavior_hint="")
+        Limit | None, tyro.conf.DisallowNone, arg(metavar="SECONDS", help_behavior_hint="")
     ] = None
     """Seconds between checkpoints; as before if not given."""
     quiet: Quiet = False
@@ -31,6 +32,7 @@ class ResumeCommand:
 
     def run(self) -> None:
         import_modules(self.imports)
+        require_run(self.run_path)
         from sadapt.cli.display import display
         from sadapt.runs import session
         from sadapt.runs.folder import find
@@ -54,13 +56,13 @@ class EvalCommand:
 
     run_path: RunPath
     """Folder of a run, or an exported policy."""
-    episodes: int = 100
+    episodes: Count = 100
     """Whole episodes to play."""
     arm: Annotated[Literal["s-max", "s-min"] | None, tyro.conf.DisallowNone, arg(help_behavior_hint="")] = None
     """Force S-Adapt into one direction; the one that its bandit prefers if not given."""
-    epsilon: float = 0.0
+    epsilon: Share = 0.0
     """Share of random actions."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of every random draw."""
     json: Flag = False
     """Print JSON instead of a table."""
@@ -68,6 +70,7 @@ class EvalCommand:
 
     def run(self) -> None:
         import_modules(self.imports)
+        require_run(self.run_path)
         from sadapt.api import evaluate
         from sadapt.output import Column, console, show, show_json
 
@@ -105,17 +108,17 @@ class WatchCommand:
     """Force S-Adapt into one direction; the one that its bandit prefers if not given."""
     steps: OptionalCount = None
     """Steps to film at most; a whole episode if not given."""
-    fps: int = 12
+    fps: Count = 12
     """Frames per second."""
-    epsilon: float = 0.0
+    epsilon: Share = 0.0
     """Share of random actions."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of every random draw."""
     imports: Imports = ()
 
     def run(self) -> None:
-        at_least(1, "--fps", self.fps)
         import_modules(self.imports)
+        require_run(self.run_path)
         from sadapt.api import load, watch
         from sadapt.motivation.objectives import ARMS
 
@@ -149,6 +152,7 @@ class ExportCommand:
 
     def run(self) -> None:
         import_modules(self.imports)
+        require_run(self.run_path)
         from sadapt.api import load
 
         agent = load(self.run_path)

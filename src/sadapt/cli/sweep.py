@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import tyro
 from tyro.conf import arg
 
-from sadapt.cli.common import Flag, Imports, OptionalCount, at_least, progress
+from sadapt.cli.common import Flag, Imports, OptionalCount, progress
 from sadapt.cli.display import clock
 from sadapt.errors import Stop, UserError
 from sadapt.registry import import_modules
@@ -64,8 +64,6 @@ class SweepCommand:
         from sadapt.experiments.sweep import Sweep
         from sadapt.output import show_json
 
-        if self.workers is not None:
-            at_least(1, "--workers", self.workers)
         sweep = Sweep(plan.read(self.experiment, self.preset, imports=tuple(self.imports)), self.out)
         sweep.require_same_settings()
         left = sweep.left()

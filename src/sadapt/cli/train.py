@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import tyro
 from tyro.conf import arg
 
-from sadapt.cli.common import EnvName, Flag, Imports, OptionalFile, OptionalFolder, Quiet, parsed
+from sadapt.cli.common import EnvName, Flag, Imports, OptionalFile, OptionalFolder, Quiet
+from sadapt.cli.parsing import parsed
 from sadapt.composite import Composite, all_changed, groups, names, own_names, owners, places, unknown
 from sadapt.errors import UserError
-from sadapt.fields import field_of, fields_of
+from sadapt.fields import Count, Limit, field_of, fields_of
 from sadapt.registry import OWN, TABLES, import_modules, known
 from sadapt.training.presets import PRESETS, preset
 from sadapt.training.settings import Settings
@@ -60,7 +61,7 @@ class TrainCommand:
     """A world of `sadapt list`, gym:ID for one of Gymnasium, atari:GAME, or one of your own with --import."""
     preset: Literal["fast", "paper"] = "fast"
     """Where the defaults come from: minutes on a core with PQN, or the paper's DQN."""
-    num_seeds: int = 1
+    num_seeds: Count = 1
     """Seeds to train at once, from --seed on, each into its own folder."""
     out: OptionalFolder = None
     """Folder of the run; runs/ENV/OBJECTIVE-LEARNER-sSEED if not given."""
@@ -70,7 +71,7 @@ class TrainCommand:
     """Take the settings of a former run's config.json; other flags change them."""
     print_config: Flag = False
     """Print the settings as JSON and train nothing."""
-    checkpoint_interval: float = 300.0
+    checkpoint_interval: Limit = 300.0
     """Seconds between checkpoints."""
     tensorboard: Literal["on", "off"] = "on"
     """Write TensorBoard events beside metrics.csv."""
@@ -231,13 +232,13 @@ def _defaults(words: list[str]) -> tuple[Settings, str, tuple[str, ...]]:
         raise UserError(str(error)) from error
     import_modules(given.imports)
     named = (word for word in rest if known("env", word))
-    env = next(named, rest[0] if rest and not rest[0].startswith("-") else "")
+    env = next(named, rest[0] if rest and not rest[0].startswith("-") else None)
     parts = {kind: getattr(given, kind) for kind in PARTS if getattr(given, kind) is not None}
     if given.config is not None:
         from sadapt.runs.folder import settings_in
 
         former = settings_in(Path(given.config))
-        return all_changed(former, {**parts, **({"env": env} if env else {})}), given.preset, former.imports
+        return all_changed(former, {**parts, **({} if env is None else {"env": env})}), given.preset, former.imports
     if given.preset not in PRESETS:
         preset(OWN, given.preset)
-    return preset(env or OWN, given.preset, **parts), given.preset, tuple(given.imports)
+    return preset(OWN if env is None else env, given.preset, **parts), given.preset, tuple(given.imports)

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import DisallowNone, arg
 
-from sadapt.cli.common import EnvName, Flag, Imports, OptionalCount, OptionalFile, at_least, progress, require_suffix
+from sadapt.cli.common import (
+    EnvName,
+    Flag,
+    Imports,
+    OptionalCount,
+    OptionalFile,
+    progress,
+    require_parts,
+    require_suffix,
+)
 from sadapt.errors import UserError, nearest
+from sadapt.fields import Count, Seed
 from sadapt.registry import TABLES, import_modules
 
 if TYPE_CHECKING:
@@ -59,9 +69,9 @@ class ProbeCommand:
 
     env: EnvName
     """A world of `sadapt list`."""
-    episodes: int = 100
+    episodes: Count = 100
     """Episodes per policy."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of every random draw."""
     layout: OptionalFile = None
     """A map of your own: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
@@ -78,10 +88,10 @@ class ProbeCommand:
     imports: Imports = ()
 
     def run(self) -> None:
-        at_least(1, "--episodes", self.episodes)
         if self.plot is not None:
             require_suffix("--plot", self.plot, (".png", ".svg", ".pdf"))
         import_modules(self.imports)
+        require_parts(env=self.env, marginal=self.marginal)
         from sadapt.api import probe
         from sadapt.output import show_json
 
@@ -111,11 +121,11 @@ class FilmCommand:
     """A world of `sadapt list`."""
     policy: str = "random"
     """Who acts: random, or a policy that `sadapt probe` shows for this world."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of every random draw."""
     steps: OptionalCount = None
     """Steps to film at most; the world's horizon if not given."""
-    fps: int = 10
+    fps: Count = 10
     """Frames per second."""
     layout: OptionalFile = None
     """A map of your own: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
@@ -124,10 +134,8 @@ class FilmCommand:
     imports: Imports = ()
 
     def run(self) -> None:
-        at_least(1, "--fps", self.fps)
-        if self.steps is not None:
-            at_least(1, "--steps", self.steps)
         import_modules(self.imports)
+        require_parts(env=self.env)
         from sadapt.envs import make
         from sadapt.film import save
 
@@ -251,6 +259,7 @@ def _frames(env: Env, policy: Policy, *, seed: int, steps: int) -> Iterator[np.n
     import jax
     import jax.numpy as jnp
 
+    from sadapt.keys import from_seed
     from sadapt.motivation.bandits import fixed
     from sadapt.motivation.episode import episodes
     from sadapt.motivation.rollout import advance, begin
@@ -261,7 +270,7 @@ def _frames(env: Env, policy: Policy, *, seed: int, steps: int) -> Iterator[np.n
     rules = episodes(env, marginal, fixed(0), on_death=env.on_death, horizon=steps)
     act = lambda key, episode: policy(key, episode.world, marginal.features(episode.marginal))  # noqa: E731
     step = jax.jit(advance(env, rules, act))
-    key_begin, key_play = jax.random.split(jax.random.key(seed))
+    key_begin, key_play = jax.random.split(from_seed(seed))
     episode = begin(env, rules, key_begin, jnp.zeros((), jnp.int32))
     yield env.render(episode.world)
     for key in jax.random.split(key_play, steps):

@@ -25,7 +25,7 @@ from sadapt.errors import UserError, nearest
 from sadapt.registry import known
 from sadapt.runs import config
 from sadapt.runs.folder import default_path
-from sadapt.training.presets import PRESETS
+from sadapt.training.presets import PRESETS, require_preset
 from sadapt.training.presets import preset as preset_of
 from sadapt.training.settings import Settings, foreign_modules
 
@@ -78,8 +78,7 @@ def read(name: str, preset: str = "fast", *, checked: bool = True, imports: tupl
 
     `imports` are the modules of one's own that have been imported for it.
     """
-    if preset not in PRESETS:
-        raise UserError(f"unknown preset {preset!r}: {nearest(preset, PRESETS)}")
+    require_preset(preset)
     title, runs = _expand(_source(name), preset, ())
     if imports:
         runs = [(_needing(run, imports), source, after) for run, source, after in runs]
@@ -122,7 +121,7 @@ def _expand(source: Source, preset: str, above: tuple[str, ...]) -> tuple[str, l
     """Title and runs of a file, with those that it includes."""
     try:
         given = tomllib.loads(source.text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{source.shown} is not TOML: {error}") from error
     for name in given:
         if name not in TOP:
@@ -171,8 +170,6 @@ def _group(group: dict[str, Any], preset: str, source: Source, after: int) -> It
 def _run(wanted: dict[str, Any], preset: str, source: Source, after: int) -> Planned:
     """One combination: the preset's settings with what the file changes."""
     env = wanted["env"]
-    if not isinstance(env, str):
-        raise source.error(f"env must be the name of a world; got {env!r}", "env", after)
     parts = {kind: wanted[kind] for kind in places(Settings) if kind != "env" and kind in wanted}
     usual = _start(env, preset, {kind: part for kind, part in parts.items() if kind == "learner"}, source, after)
     start = _start(env, preset, parts, source, after) if parts else usual
@@ -195,7 +192,8 @@ def _start(env: str, preset: str, parts: dict[str, Any], source: Source, after: 
     try:
         return preset_of(env, preset, **parts)
     except UserError as error:
-        word = next((str(part) for kind, part in parts.items() if not known(kind, str(part))), env)
+        word = next((kind for kind, part in {"env": env, **parts}.items() if not isinstance(part, str)), None)
+        word = word or next((part for kind, part in parts.items() if not known(kind, part)), env)
         raise source.error(str(error), word, after) from error
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from sadapt.composite import Composite, all_changed, group, part
 from sadapt.errors import UserError
-from sadapt.fields import Count, OneOf, Whole
+from sadapt.fields import Count, Number, OneOf, Seed, Whole
 from sadapt.motivation.building import PaymentSettings
 from sadapt.motivation.feedback import RandomAgent, from_plain, known_by_entropy, usable
 from sadapt.motivation.objectives import OBJECTIVES, Objective, objective
@@ -21,7 +21,7 @@ class SurpriseSettings(Composite):
 
     objective: Annotated[str, OneOf(OBJECTIVES)] = "s-adapt"
     """What is paid: s-adapt, s-min, s-max or extrinsic."""
-    marginal_channels: Any = None
+    marginal_channels: tuple[int, ...] | None = None
     """Channels that the marginal models, by number; None leaves it to the world, or takes all of them."""
     obs_mode: Literal["dict", "channels", "flat", "none"] = "dict"
     """What the learner sees: dict, channels, flat or none."""
@@ -29,15 +29,15 @@ class SurpriseSettings(Composite):
     """Steps in an episode, T; None takes the time limit of the environment."""
     random: Any = None
     """A random agent's measures, with which s-adapt compares: what `estimate_random` gave."""
-    h_random: float | None = None
+    h_random: Number | None = None
     """Its entropy in nats alone, which is enough for the feedback `entropy`: see `estimate_random_entropy`."""
-    intrinsic_scale: float = 1.0
+    intrinsic_scale: Number = 1.0
     """Factor of the surprise in the reward."""
-    extrinsic_scale: float = 0.0
+    extrinsic_scale: Number = 0.0
     """Factor of the task's reward, added to it."""
     patient_episodes: Whole = 0
     """The first episodes take the arms by turns and are then forgotten: three quarters of them all is a good share."""
-    seed: Whole | None = None
+    seed: Seed | None = None
     """Seed of the draws that break the bandit's ties; a seed given to `reset` replaces it."""
     payment: PaymentSettings = group(PaymentSettings)
     marginal: Choice = part("marginal", "auto")

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import optax
 
 from sadapt.errors import UserError
+from sadapt.fields import MOST
 from sadapt.learners.base import Learner, Report, Task, View
 from sadapt.learners.exploration import best_action, explore, linear_epsilon
 from sadapt.learners.replay import Batch, Replay, ReplayState, replay
@@ -65,6 +66,9 @@ def memory(task: Task, settings: DQNSettings) -> Replay:
             f"got --learning-starts {settings.learning_starts}, "
             f"--buffer-size {settings.buffer_size}; lower --batch-size"
         )
+    largest = MOST // 2 * task.num_envs  # an index a step, and one for each episode's last frame
+    if task.total_steps > largest:
+        raise UserError(f"--total-timesteps must be at most {largest} with this replay; got {task.total_steps}")
     return replay(
         task.env,
         task.marginal,

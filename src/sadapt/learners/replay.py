@@ -17,6 +17,7 @@ import numpy as np
 
 from sadapt.envs.base import Facts
 from sadapt.errors import UserError
+from sadapt.fields import MOST
 from sadapt.learners.base import Need
 from sadapt.motivation.augmented import Augmented
 from sadapt.motivation.episode import Episode, Transition
@@ -135,6 +136,8 @@ def replay(
             f"a replay of {capacity} steps for {num_envs} worlds leaves {capacity // num_envs} a world; "
             f"it needs at least {2 * interval}: raise --buffer-size or lower --num-envs"
         )
+    if num_envs * length > MOST:
+        raise UserError(f"a replay of {num_envs * length} places cannot be counted: --buffer-size must be below {MOST}")
     rings = Rings(env, marginal, num_envs, length, interval, horizon)
 
     def sample(key: Array, state: ReplayState, count: int) -> Batch:

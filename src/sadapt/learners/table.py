@@ -6,8 +6,9 @@ Nothing here imports JAX, so that flags can be read and refused at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from sadapt.fields import Checked, Count, NotNegative, Positive, Share
+from sadapt.fields import Bound, Checked, Count, Limit, NotNegative, Positive, Share
 from sadapt.registry import register
 
 
@@ -23,7 +24,7 @@ class PlainSettings(Checked):
 class WindowSettings(PlainSettings):
     """Size of the network that sees what is around the agent."""
 
-    radius: Count = 5
+    radius: Annotated[Count, Bound(lambda value: value <= 1000, "must be at most 1000")] = 5
     """Cells that the window sees in each direction."""
 
 
@@ -79,7 +80,7 @@ class PQNSettings(Checked):
     """Transitions per gradient step."""
     update_epochs: Count = 2
     """How often each transition is used."""
-    max_grad_norm: Positive = 10.0
+    max_grad_norm: Limit = 10.0
     """Gradients longer than this are shortened to it."""
     start_e: Share = 1.0
     """First probability of a random action."""
@@ -101,7 +102,7 @@ class PPOSettings(Checked):
     """Discount per step."""
     gae_lambda: Share = 0.75
     """How far advantages look before they trust the value."""
-    clip_coef: Positive = 0.2
+    clip_coef: Limit = 0.2
     """How far from 1 the ratio of new to old probability of an action still pays."""
     ent_coef: NotNegative = 0.02
     """First weight of the policy's entropy; it falls linearly to `final_ent_coef`."""
@@ -115,7 +116,7 @@ class PPOSettings(Checked):
     """Transitions per gradient step."""
     update_epochs: Count = 4
     """How often each transition is used."""
-    max_grad_norm: Positive = 0.5
+    max_grad_norm: Limit = 0.5
     """Gradients longer than this are shortened to it."""
     normalise_advantages: bool = True
     """Subtract the mean of an update's advantages and divide by their deviation."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sadapt.fields import Checked, Positive
+from sadapt.fields import Checked, Limit, Positive
 from sadapt.motivation import table as _table  # noqa: F401 (fills the tables of marginals and bandits)
 from sadapt.motivation.bandits import Bandit, fixed
 from sadapt.motivation.feedback import Feedback
@@ -24,7 +24,7 @@ class PaymentSettings(Checked):
     """Subtract the running mean of rewards and divide by their running deviation, per arm."""
     baseline: Literal["global", "time"] = "global"
     """One running mean of the reward, or one per time step."""
-    reward_clip: Positive = math.inf
+    reward_clip: Limit = math.inf
     """Normalised rewards stay within this distance of 0."""
     reward_std_floor: Positive = 1e-4
     """Least standard deviation that rewards are divided by."""

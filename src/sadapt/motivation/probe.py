@@ -10,6 +10,7 @@ import numpy as np
 
 from sadapt.envs.base import Env
 from sadapt.errors import UserError
+from sadapt.keys import from_seed
 from sadapt.motivation.baseline import play, play_constants, random_policy
 from sadapt.motivation.feedback import COMPARED, RandomAgent, away_from_random, summed_up, usable
 from sadapt.motivation.marginals import Marginal
@@ -82,7 +83,7 @@ def probe(
     treatment = on_death or env.on_death
     policies = {"random": random_policy(env), **env.scripted}
     constants = "still" not in policies
-    keys = jax.random.split(jax.random.key(seed), episodes)
+    keys = jax.random.split(from_seed(seed), episodes)
     rows = []
     for done, (name, policy) in enumerate(policies.items()):
         if on_progress:

@@ -17,8 +17,8 @@ from typing import Any
 from sadapt import __version__
 from sadapt.composite import all_changed, names, own_names, places, usual
 from sadapt.errors import UserError, nearest
-from sadapt.fields import fields_of
-from sadapt.registry import OWN, Choice, known
+from sadapt.fields import checked, fields_of, told
+from sadapt.registry import OWN, Choice, known, require_name
 from sadapt.training.settings import MotivationSettings, Settings
 
 RECORDED = ("jax", "jaxlib", "numpy", "optax")
@@ -41,9 +41,10 @@ def to_dict(settings: Settings) -> dict[str, Any]:
 
 def from_dict(given: Any, source: str) -> Settings:
     """Settings from JSON; what is missing has its default."""
-    if not isinstance(given, Mapping) or not isinstance(given.get("env"), str):
+    if not isinstance(given, Mapping) or "env" not in given:
         raise UserError(f"{source} holds no settings: expected an object with at least an 'env'")
     try:
+        require_name("env", given["env"])
         return _former(given) if _is_former(given) else _read(given)
     except UserError as error:
         raise UserError(f"{source}: {error}") from error
@@ -51,7 +52,7 @@ def from_dict(given: Any, source: str) -> Settings:
 
 def _read(given: Mapping[str, Any]) -> Settings:
     """Settings as `to_dict` writes them."""
-    imports = tuple(given.get("imports") or ())
+    imports = checked(fields_of(Settings)["imports"], "imports", given.get("imports") or ())
     changes = {name: value for name, value in given.items() if name not in ("env", "imports", *GROUPS)}
     chosen: dict[str, Choice] = {}
     for kind, place in places(Settings).items():
@@ -60,16 +61,19 @@ def _read(given: Mapping[str, Any]) -> Settings:
         if name is None:
             changes |= own
             continue
-        chosen[place], settings = _chosen(kind, str(name), own, imports)
+        chosen[place], settings = _chosen(kind, name, own, imports)
         _require_fields(f"{place}.", settings, chosen[place].settings)
+        _require_once(changes, place, settings)
         changes |= settings
     motivation = _object(given, "motivation")
     _require_fields("motivation.", motivation, MotivationSettings())
+    _require_once(changes, "motivation", motivation)
     return all_changed(Settings(**chosen, imports=imports), {**changes, **motivation})  # type: ignore[arg-type]
 
 
 def _chosen(kind: str, name: str, own: dict[str, Any], imports: tuple[str, ...]) -> tuple[Choice, dict[str, Any]]:
     """A part, and the settings that are to be changed in it; of one that is not known here they stay as written."""
+    require_name(kind, name)
     if not name.startswith(OWN) and (known(kind, name) or not imports):
         return usual(kind, name), own
     return Choice(name, own or None), {}
@@ -83,10 +87,16 @@ def _require_fields(prefix: str, given: Mapping[str, Any], settings: Any) -> Non
             raise UserError(f"unknown setting {prefix + name!r}: {nearest(name, valid) if valid else 'it has none'}")
 
 
+def _require_once(before: Mapping[str, Any], place: str, given: Mapping[str, Any]) -> None:
+    """Refuses a setting of a group that stands elsewhere too."""
+    for name in before.keys() & given.keys():
+        raise UserError(f"the setting {name!r} is given twice, once under {place!r}: leave one of them out")
+
+
 def _object(given: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = given.get(name)
     if found is not None and not isinstance(found, Mapping):
-        raise UserError(f"{name} must be an object; got {found!r}")
+        raise UserError(f"{name} must be an object; got {told(found)}")
     return dict(found or {})
 
 
@@ -169,7 +179,7 @@ def read_record(path: Path) -> dict[str, Any]:
     """All of a `config.json`."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON ({error}); expected a run's config.json") from error
     if not isinstance(found, dict):
         raise UserError(f"{path} holds no settings: expected an object, as in a run's config.json")

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt.envs.base import Env, HostEnv
-from sadapt.errors import UserError
+from sadapt.fields import Count, Share, checked, field_of
+from sadapt.keys import from_seed
 from sadapt.motivation.episode import compared, ended_measures
 from sadapt.motivation.measures import Values
 from sadapt.motivation.objectives import ARMS
@@ -56,10 +57,7 @@ def evaluate(
     agent: Agent, *, episodes: int = 100, arm: str | None = None, seed: int = 0, epsilon: float = 0.0
 ) -> Evaluation:
     """Plays `episodes` whole episodes, greedily but for a share `epsilon` of random actions."""
-    if episodes < 1:
-        raise UserError(f"--episodes must be at least 1; got {episodes}")
-    if not 0 <= epsilon <= 1:
-        raise UserError(f"--epsilon must lie between 0 and 1; got {epsilon:g}")
+    episodes, epsilon = checked(field_of(Count), "episodes", episodes), checked(field_of(Share), "epsilon", epsilon)
     chosen = agent.arm(arm)
 
     play_all = _outside if isinstance(agent.env, HostEnv) else _inside
@@ -88,7 +86,7 @@ def _inside(agent: Agent, arm: int, episodes: int, seed: int, epsilon: float) ->
         return play(key, env, prog.marginal, prog.rules, act, jnp.int32(arm)).measures
 
     player = jax.jit(jax.vmap(one))
-    keys = jax.random.split(jax.random.key(seed), -(-episodes // BATCH) * BATCH if episodes > BATCH else episodes)
+    keys = jax.random.split(from_seed(seed), -(-episodes // BATCH) * BATCH if episodes > BATCH else episodes)
     parts = [jax.device_get(player(keys[at : at + BATCH])) for at in range(0, len(keys), BATCH)]
     return jax.tree.map(lambda *rows: np.concatenate(rows)[:episodes].astype(np.float64), *parts)
 
@@ -97,7 +95,7 @@ def _outside(agent: Agent, arm: int, episodes: int, seed: int, epsilon: float) -
     """One after another, in a world that is not."""
     rows = []
     for number in range(episodes):
-        *_, last = moments(agent, arm, seed=seed * episodes + number, epsilon=epsilon)
+        *_, last = moments(agent, arm, seed=(seed * episodes + number) % 2**64, epsilon=epsilon)
         entropy = agent.program.marginal.entropy(last.episode.marginal)
         rows.append(ended_measures(agent.program.rules.measures, last.episode, entropy))
     return jax.tree.map(lambda *each: np.asarray(each, np.float64), *rows)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from sadapt.composite import changed
 from sadapt.errors import UserError
+from sadapt.fields import checked, field_of
 from sadapt.registry import OWN, import_modules, require_trusted
 from sadapt.runs import belongings, config, process
 from sadapt.runs.metrics_file import replace_text
@@ -163,7 +164,10 @@ def settings_in(file: Path) -> Settings:
 def require_modules(settings: Any, source: str, *, trust: bool) -> None:
     """Imports the modules that stored settings name, if they are trusted; refuses those that are neither here yet."""
     named = settings.get("imports") if isinstance(settings, dict) else None
-    modules = [named] if isinstance(named, str) else list(named or [])
+    try:
+        modules = checked(field_of(tuple[str, ...]), "imports", [named] if isinstance(named, str) else named or ())
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from error
     if trust:
         import_modules(modules)
     require_trusted(modules, source)

@@ -109,9 +109,9 @@ def read(path: Path) -> list[dict[str, Any]]:
         with open(path, encoding="ascii", newline="") as file:
             rows = [{name: _number(text) for name, text in row.items()} for row in csv.DictReader(file, strict=True)]
     except (ValueError, TypeError, AttributeError, csv.Error) as error:
-        raise UserError(f"{path} is not a run's metrics.csv: {error}") from error
+        raise UserError(f"{path} is damaged ({error}); expected rows of numbers as a run writes them") from error
     if rows and not all(isinstance(row.get("step"), int) for row in rows):
-        raise UserError(f"{path} is not a run's metrics.csv: not every row has a step")
+        raise UserError(f"{path} is damaged (not every row has a step); expected rows of numbers as a run writes them")
     return rows
 
 

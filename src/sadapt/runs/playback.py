@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt.envs.base import Env, HostEnv, Step
+from sadapt.keys import from_seed
 from sadapt.motivation.episode import Answer, Episode, Fresh, Transition
 from sadapt.motivation.rollout import advance, begin
 from sadapt.runs.agent import Agent
@@ -29,7 +30,7 @@ class Moment(NamedTuple):
 
 def moments(agent: Agent, arm: int, *, seed: int, epsilon: float = 0.0) -> Iterator[Moment]:
     """One episode from its first observation to its end."""
-    key_begin, key_play = jax.random.split(jax.random.key(seed))
+    key_begin, key_play = jax.random.split(from_seed(seed))
     keys = jax.random.split(key_play, agent.program.rules.horizon)
     if isinstance(agent.env, HostEnv):
         return _outside(agent, agent.env, jnp.int32(arm), key_begin, keys, epsilon)

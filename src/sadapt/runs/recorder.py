@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import jax.numpy as jnp
 
+from sadapt.fields import Checked, Limit
 from sadapt.runs import config, metrics_file, sinks
 from sadapt.runs.folder import RunFolder, default_path
 from sadapt.runs.restoring import known_facts
@@ -21,10 +22,10 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Checked):
     """How a run is kept; nothing here changes what it learns."""
 
-    checkpoint_interval: float = 300.0
+    checkpoint_interval: Limit = 300.0
     """Seconds between checkpoints."""
     tensorboard: bool = True
     """Write TensorBoard events into the run's folder."""

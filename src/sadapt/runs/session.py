@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sadapt.envs.base import WorldFailed
 from sadapt.errors import Stop, UserError
+from sadapt.fields import Count, checked, field_of
 from sadapt.registry import Own
 from sadapt.runs import config, metrics_file, sinks
 from sadapt.runs.folder import RunFolder, default_path, find, layout_text
@@ -40,16 +41,15 @@ def train(
 ) -> list[RunFolder]:
     """Trains `num_seeds` seeds from `settings.seed` on, in one program, each into its own folder."""
     options = options or Options()
-    if num_seeds < 1:
-        raise UserError(f"--num-seeds must be at least 1; got {num_seeds}")
+    num_seeds = checked(field_of(Count), "num_seeds", num_seeds)
     if out is not None and not str(out):
-        raise UserError("--out is empty: name a folder, or leave it away for runs/ENV/OBJECTIVE-LEARNER-sSEED")
+        raise UserError("--out is empty: name a folder, or leave it out for runs/ENV/OBJECTIVE-LEARNER-sSEED")
     settings = replace(settings, imports=foreign_modules(settings))
     all_settings = [replace(settings, seed=settings.seed + index) for index in range(num_seeds)]
     folders = [RunFolder(_place(each, out, num_seeds)) for each in all_settings]
     for folder in folders:
         folder.require_free(overwrite=overwrite)
-    prog = prepare(settings, options, own)
+    prog = prepare(settings, options, own, seeds=num_seeds)
     recorder = Recorder(prog, folders, options)
     with ExitStack() as stack:
         for folder in folders:
@@ -127,14 +127,12 @@ def _tell_alone(folder: RunFolder) -> None:
         )
 
 
-def prepare(settings: Settings, options: Options | None = None, own: Own | None = None) -> Program:
+def prepare(settings: Settings, options: Options | None = None, own: Own | None = None, *, seeds: int = 1) -> Program:
     """A run's program, after everything that can be refused has been."""
-    if options is not None and options.checkpoint_interval <= 0:
-        raise UserError(f"--checkpoint-interval must be more than 0 seconds; got {options.checkpoint_interval:g}")
     if options is not None and options.track:
         sinks.require_wandb()
     prog = build(settings, own)
-    require_memory(prog)
+    require_memory(prog, seeds=seeds)
     return prog
 
 
@@ -238,4 +236,7 @@ def _place(settings: Settings, out: str | Path | None, num_seeds: int) -> Path:
 def former_options(folder: RunFolder) -> Options:
     """How the run was kept before."""
     given = config.read_record(folder.config).get("options", {})
-    return Options(**{name: given[name] for name in Options.__dataclass_fields__ if name in given})
+    try:
+        return Options(**{name: given[name] for name in Options.__dataclass_fields__ if name in given})
+    except (TypeError, UserError) as error:
+        raise UserError(f"{folder.config}: options: {error}") from error

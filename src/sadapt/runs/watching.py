@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from sadapt.envs.tiles import expose
-from sadapt.errors import UserError
+from sadapt.fields import Count, Share, checked, field_of
 from sadapt.film import INK, PAPER, beside, save
 from sadapt.motivation.objectives import ARMS, COLOURS
 from sadapt.runs.agent import Agent
@@ -36,8 +36,8 @@ def watch(
     epsilon: float = 0.0,
 ) -> Path:
     """Films one episode (GIF or MP4); `compare` puts a second agent's beside it, from the same seed."""
-    if steps is not None and steps < 1:
-        raise UserError(f"--steps must be at least 1; got {steps}")
+    steps, fps = checked(field_of(Count | None), "steps", steps), checked(field_of(Count), "fps", fps)
+    epsilon = checked(field_of(Share), "epsilon", epsilon)
     both = [each for each in (agent, compare) if each is not None]
     clips = [frames(each, arm=arm, seed=seed, steps=steps, epsilon=epsilon) for each in both]
     return save(clips[0] if len(clips) == 1 else _together(*clips), path, fps=fps)

@@ -10,6 +10,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from sadapt.envs.base import Env
+from sadapt.keys import from_seed
 from sadapt.motivation.baseline import random_agent
 from sadapt.motivation.episode import Answer, Fresh
 from sadapt.motivation.feedback import RandomAgent, nobody, usable
@@ -105,7 +106,7 @@ def run(prog: Program, state: TrainState, over: Callable[[Chunk], Chunk] = lambd
 
 def keys_of(seed: int) -> tuple[Array, Array]:
     """The keys of the baseline and of the run, from the run's seed."""
-    key_baseline, key_run = jax.random.split(jax.random.key(seed))
+    key_baseline, key_run = jax.random.split(from_seed(seed))
     return key_baseline, key_run
 
 

@@ -1,16 +1,32 @@
-"""Says what a learner will take of memory before it is taken, and refuses what the machine does not have."""
+"""Says what a run will take of memory before it is taken, and refuses what the machine does not have."""
 
 from __future__ import annotations
 
 import logging
+import math
 import os
+from collections.abc import Callable
+from typing import Any
 
+import jax
+import jax.numpy as jnp
+
+from sadapt.envs.base import Env
 from sadapt.errors import UserError
-from sadapt.training.program import Program
+from sadapt.keys import bits_like
+from sadapt.learners.base import Need
+from sadapt.motivation.bandits import fixed
+from sadapt.motivation.episode import Fresh, episodes
+from sadapt.motivation.marginals import Marginal
+from sadapt.training.driver import shapes
+from sadapt.training.program import Program, TrainState
 
 log = logging.getLogger(__name__)
 SPARE = 0.9
-"""Share of the free memory that a learner may take."""
+"""Share of the free memory that a run may take."""
+STEP = 12
+"""Bytes that are kept of every step of an episode that is played as a whole: a key and the entropy."""
+SMALLER = "ask for a smaller network (--hidden, --radius) or for fewer steps at once (--num-steps)"
 
 
 def free_bytes() -> int | None:
@@ -26,14 +42,68 @@ def free_bytes() -> int | None:
         return None
 
 
-def require_memory(prog: Program, free: int | None = None) -> None:
-    """Logs the plan; an error if it is larger than what is free."""
-    need = prog.learner.need
-    if need is None:
+def require_memory(prog: Program, free: int | None = None, *, seeds: int = 1) -> None:
+    """Logs the plan; an error if it is larger than what is free, that names the largest part and how to lower it."""
+    if prog.learner.need is not None:
+        log.info(_spoken(prog.learner.need))
+    state = shapes(prog)
+    needs = kept(prog, state)
+    _require(needs, free)
+    if seeds > 1:
+        whole = sum(need.bytes for need in needs)
+        _require([Need(f"{seeds:,} seeds at once", seeds * whole, _fewer("num-seeds", seeds))], free)
+    if isinstance(prog.env, Env):
+        one = _all_bytes(state.episodes) // prog.sizes.num_envs
+        _require([episodes_need(prog.sizes.random_episodes, one, prog.rules.horizon, "random-episodes")], free)
+
+
+def require_episodes(env: Env, marginal: Marginal, count: int) -> None:
+    """The same for episodes of every action of a world, played side by side."""
+    rules = episodes(env, marginal, fixed(0), on_death=env.on_death)
+    one = jax.eval_shape(lambda key: rules.begin(Fresh(*env.reset(key)), jnp.int32(0)), jax.random.key(0))
+    _require([episodes_need(count, _all_bytes(one), env.horizon, "episodes", env.num_actions)])
+
+
+def _require(needs: list[Need], free: int | None = None) -> None:
+    """Refuses what is together more than what is free."""
+    free, total = free_bytes() if free is None else free, sum(need.bytes for need in needs)
+    if free is None or total <= SPARE * free:
         return
-    plan = f"{need.what}: {need.bytes / 1e9:.2f} GB"
-    log.info(plan)
-    free = free_bytes() if free is None else free
-    if free is not None and need.bytes > SPARE * free:
-        share = SPARE * free / need.bytes
-        raise UserError(f"{plan}, but only {free / 1e9:.2f} GB of memory are free: {need.instead(share)}")
+    largest = max(needs, key=lambda need: need.bytes)
+    share = max(1 - (total - SPARE * free) / largest.bytes, 0.0)
+    raise UserError(f"{_spoken(largest)}, but only {free / 1e9:.2f} GB of memory are free: {largest.instead(share)}")
+
+
+def kept(prog: Program, state: TrainState) -> list[Need]:
+    """What a run's state takes: worlds and what is remembered of each, weights, and what the learner says itself."""
+    count, leaves = prog.sizes.num_envs, jax.tree.leaves(state.learner)
+    beside = sum(_bytes(leaf) for leaf in leaves if count > 1 and count in leaf.shape[:2])
+    said = prog.learner.need
+    weights = sum(map(_bytes, leaves)) - beside - (0 if said is None else said.bytes)
+    return [
+        Need(f"{count:,} worlds side by side", _all_bytes(state.episodes) + beside, _fewer("num-envs", count)),
+        Need("the network and what teaches it", weights, lambda share: SMALLER),
+        *([] if said is None else [said]),
+    ]
+
+
+def episodes_need(count: int, one: int, horizon: int, option: str, times: int = 1) -> Need:
+    """What whole episodes take that are played side by side, of which one state has `one` bytes."""
+    return Need(f"{count:,} episodes at once", count * times * (one + STEP * horizon), _fewer(option, count))
+
+
+def _fewer(option: str, count: int) -> Callable[[float], str]:
+    return lambda share: f"lower --{option} to {int(share * count):,} or less" if share * count >= 1 else SMALLER
+
+
+def _all_bytes(tree: Any) -> int:
+    return sum(map(_bytes, jax.tree.leaves(tree)))
+
+
+def _bytes(leaf: Any) -> int:
+    bits = bits_like(leaf)
+    return int(math.prod(bits.shape) * bits.dtype.itemsize)
+
+
+def _spoken(need: Need) -> str:
+    return f"{need.what}: {need.bytes / 1e9:.2f} GB"

@@ -10,6 +10,7 @@ import numpy as np
 from sadapt.envs.base import AnyEnv, Env, Facts, HostEnv
 from sadapt.envs.registry import make_any
 from sadapt.errors import UserError
+from sadapt.fields import MOST
 from sadapt.learners.base import Learner, Payment, Task
 from sadapt.learners.idle import idle
 from sadapt.learners.networks import Network, Spec, per_arm
@@ -87,6 +88,8 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
         total_steps=sizes.total_steps,
         chunk_steps=CHUNK_OUTSIDE if isinstance(env, HostEnv) else CHUNK,
     )
+    learner = idle(task) if row.reward is None else made("learner", Learner, settings.learner, own, task)
+    _require_countable(sizes.total_steps, learner.chunk_steps)
     return Parts(
         objective=row,
         marginal=marginal,
@@ -96,9 +99,20 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
         rules=rules,
         normaliser=normaliser,
         task=task,
-        learner=idle(task) if row.reward is None else made("learner", Learner, settings.learner, own, task),
+        learner=learner,
         sizes=sizes,
     )
+
+
+def _require_countable(total: int, chunk: int) -> None:
+    """Refuses a run whose last step, at the end of a chunk, 32 bits do not count."""
+    largest = MOST // chunk * chunk
+    if not largest:
+        raise UserError(f"{chunk} steps would be made at a time, but at most {MOST} can be counted: lower --num-envs")
+    if total > largest:
+        raise UserError(
+            f"--total-timesteps must be at most {largest} here, where {chunk} steps are made at a time; got {total}"
+        )
 
 
 def at_random(given: Parts) -> Parts:

@@ -6,8 +6,8 @@ import functools
 from typing import Any, NamedTuple
 
 from sadapt.composite import all_changed, names
-from sadapt.errors import UserError, nearest
-from sadapt.registry import OWN, find
+from sadapt.fields import unknown_name
+from sadapt.registry import OWN, find, require_name
 from sadapt.training.settings import Settings
 
 
@@ -55,11 +55,22 @@ PRESETS: dict[str, Preset] = {
 }
 
 
-@functools.lru_cache(maxsize=256)
 def preset(env: str, name: str = "fast", **parts: str | None) -> Settings:
     """Settings of preset `name` for the world `env`, with other parts where they are named: `learner="dqn"`."""
-    if name not in PRESETS:
-        raise UserError(f"unknown preset {name!r}: {nearest(name, PRESETS)}")
+    require_preset(name)
+    for kind, part in {"env": env, **{kind: part for kind, part in parts.items() if part is not None}}.items():
+        require_name(kind, part)
+    return _preset(env, name, **parts)
+
+
+def require_preset(name: Any) -> None:
+    """Refuses what is no preset."""
+    if not isinstance(name, str) or name not in PRESETS:
+        raise unknown_name("preset", name, PRESETS)
+
+
+@functools.lru_cache(maxsize=256)
+def _preset(env: str, name: str, **parts: str | None) -> Settings:
     chosen = PRESETS[name]
     wanted = {**chosen.parts, **{kind: part for kind, part in parts.items() if part is not None}}
     hints = {} if env.startswith(OWN) else find("env", env).hints

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from sadapt.composite import COMMON, Composite, group, part, places
 from sadapt.envs.table import WorldSettings
-from sadapt.fields import Count, OneOf, Share, Whole
+from sadapt.fields import Count, OneOf, Seed, Share
 from sadapt.learners import table as _table  # noqa: F401 (fills the tables of networks and learners)
 from sadapt.motivation.building import PaymentSettings
 from sadapt.motivation.objectives import OBJECTIVES
@@ -36,7 +36,7 @@ class Settings(Composite):
     """World to train in."""
     objective: Annotated[str, OneOf(OBJECTIVES)] = "s-adapt"
     """Who learns: paid by surprise as the bandit picks, in one direction, by the task, by both (s-task), or not."""
-    seed: Whole = 1
+    seed: Seed = 1
     """Seed of everything random."""
     total_timesteps: Count = 1_000_000
     """Environment steps, over all worlds side by side."""
