@@ -25,12 +25,11 @@ def test_what_is_not_rows_of_numbers_is_refused(tmp_path, content):
         metrics_file.read(path)
 
 
-def test_rows_without_a_step_cannot_be_cut(tmp_path):
+def test_rows_without_a_step_are_cut_off(tmp_path):
     path = tmp_path / "metrics.csv"
-    path.write_bytes(b"step,return\n\x00\xff,1\n")
-    with pytest.raises(UserError, match=r"metrics\.csv is damaged"):
-        metrics_file.cut(path, 3)
-    assert path.read_bytes() == b"step,return\n\x00\xff,1\n"
+    path.write_bytes(b"step,return\n1,5\n\x00\xff,1\n2,7\n9,1\n")
+    metrics_file.cut(path, 3)
+    assert path.read_bytes() == b"step,return\n1,5\n2,7\n"
 
 
 def test_what_is_empty_is_missing(tmp_path):
