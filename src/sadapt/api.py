@@ -89,8 +89,8 @@ def train(
     """Trains one run into a folder, as `sadapt train` does; `changes` are settings by name, as in `settings`.
 
     The world and the parts are names, objects (`Env`, `Marginal`, `Feedback`, `Bandit`, `Network`, `Learner`) or
-    functions that make a part. `display` is called with the run's progress after every chunk of steps. Ctrl-C saves
-    the run and raises `sadapt.errors.Stop`.
+    functions that make a part. `display` is called with the run's progress before the first step and after every
+    chunk of steps. Ctrl-C saves the run and raises `sadapt.errors.Stop`.
     """
     named, own = _own(marginal=marginal, feedback=feedback, bandit=bandit, network=network, learner=learner)
     if isinstance(env, Settings):

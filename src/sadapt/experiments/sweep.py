@@ -32,7 +32,7 @@ class Standing(NamedTuple):
     """How far a run has come."""
 
     state: str
-    """`waiting`, `running`, `stopped`, `finished`, or how it failed."""
+    """`waiting`, `running`, `lost`, `stopped`, `finished`, or how it failed."""
     step: int
     total: int
 
@@ -89,7 +89,7 @@ def last_step(folder: RunFolder) -> int:
     """The step of the last row of metrics; 0 if there is none."""
     try:
         rows = metrics_file.read(folder.metrics)
-    except OSError:
+    except (OSError, UserError):
         return 0
     return int(rows[-1]["step"] or 0) if rows else 0
 
