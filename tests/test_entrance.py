@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 import sys
 from contextlib import closing
@@ -53,6 +54,20 @@ def test_every_terminal_shows_every_letter_somehow(encoding):
     assert (done.returncode, done.stderr.count("\n")) == (0, 1)
     assert done.stderr.startswith("sadapt: error: unknown arms 'zus")
     assert "--total-timesteps" in done.stdout
+
+
+def test_a_terminal_with_colours_is_told_in_one_plain_paragraph_too():
+    here, there = pty.openpty()
+    words = [sys.executable, "-m", "sadapt", "bench", "--seconds"]
+    code = subprocess.run(words, stdout=there, stderr=there, timeout=120, check=False).returncode
+    said = os.read(here, 4096).decode()
+    os.close(here)
+    os.close(there)
+    assert code == 2
+    assert said.startswith("sadapt: error: Missing value for argument '--seconds'.")
+    assert said.endswith(" (sadapt bench --help shows every option)\r\n")
+    assert not {"\x1b", "│", "─"} & set(said)
+    assert said.count("\n") == 1
 
 
 def test_a_stream_falls_silent_when_its_reader_has_gone():

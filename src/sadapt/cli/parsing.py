@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 from collections.abc import Iterator
 from contextlib import redirect_stderr
 from typing import Any, Literal, TypeGuard, get_args, get_origin
@@ -19,7 +20,7 @@ from sadapt.errors import UserError, nearest
 from sadapt.fields import check_all, checked, field_of, fields_of, flag, spelled
 
 TRUTHS = {"true": True, "false": False}
-BORDER = "│|╭╮╰╯─+- "
+BORDER, COLOUR = "│|╭╮╰╯─+- ", re.compile(r"\x1b\[[0-9;]*m")
 BOOLEAN = field_of(bool)
 WORDS = ConstructorRegistry()
 
@@ -142,7 +143,7 @@ def _options(command: type, flags: dict[str, bool]) -> Iterator[str]:
 
 def _unboxed(text: str) -> str:
     """Tyro's message as one sentence, without its box, its title and what it says about help."""
-    bare = [line.strip("│| ") for line in text.splitlines()]
+    bare = [line.strip("│| ") for line in COLOUR.sub("", text).splitlines()]
     title, *told = [line for line in bare if line.strip(BORDER)] or [""]
     end = next((at for at, line in enumerate(told) if "helptext" in line), len(told))
     return " ".join(" ".join(told[:end]).split()) or title
