@@ -11,13 +11,14 @@ from PIL import Image, ImageDraw, ImageFont
 
 from sadapt.envs.tiles import expose
 from sadapt.errors import UserError
-from sadapt.film import INK, PAPER, beside, save
+from sadapt.film import INK, PAPER, beside, folded, save
 from sadapt.motivation.objectives import ARMS, COLOURS
 from sadapt.runs.agent import Agent
 from sadapt.runs.playback import moments
 
 HEIGHT = 300
 """Pixels of the two pictures, about."""
+WIDEST = 2 * HEIGHT
 CHART, MARGIN, TITLE = 96, 12, 40
 GREY = (150, 155, 165)
 FINE = 3
@@ -107,10 +108,7 @@ def _chart(values: list[float], horizon: int, width: int, colour: str) -> Image.
 def _theta(features: np.ndarray, channels: list[str]) -> np.ndarray:
     """The marginal's means as a picture; of a vector one row, of Gaussian features the means alone."""
     means = features[..., : len(channels)] if features.shape[-1] != len(channels) else features
-    if means.ndim == 1:
-        means = means[None, :, None]
-    elif means.ndim == 2:
-        means = means[:, :, None]
+    means = folded(means)
     low, high = float(means.min()), float(means.max())
     if low < 0 or high > 1:
         means = (means - low) / max(high - low, 1e-9)
@@ -119,14 +117,14 @@ def _theta(features: np.ndarray, channels: list[str]) -> np.ndarray:
 
 
 def _fitted(image: np.ndarray) -> np.ndarray:
-    """Scaled, in whole pixels where it grows, to about the height of the film's pictures."""
+    """Scaled, in whole pixels where it grows, to about the height of the film's pictures, or less where it is wide."""
     height, width = image.shape[:2]
-    scale = HEIGHT / height
+    scale = min(HEIGHT / height, WIDEST / width)
     if scale >= 2:
         return np.kron(image, np.ones((int(scale), int(scale), 1), np.uint8))
     if scale > 0.95 and scale < 1.05:
         return image
-    size = (round(width * scale), HEIGHT)
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
     return np.asarray(Image.fromarray(image).resize(size, Image.Resampling.LANCZOS))
 
 
