@@ -136,18 +136,23 @@ def test_a_module_in_an_id_is_not_imported(tmp_path, monkeypatch):
 def test_a_world_that_answers_otherwise_is_named(kind, message, count):
     worlds, everywhere = odd(kind).open(count), np.ones(count, bool)
     pattern = message.replace("action 0", r"action (0|\[0, 0\])")
-    with pytest.raises(WorldFailed, match=f"gym:Odd/{kind}-v0 .*{pattern}"):
+
+    def played() -> None:
         worlds.restart(jax.random.key(0), everywhere)
         worlds.step(jax.random.key(0), np.zeros(count, int))
+
+    with pytest.raises(WorldFailed, match=f"gym:Odd/{kind}-v0 .*{pattern}"):
+        played()
     worlds.close()
 
 
 def test_a_world_whose_process_ends_is_named():
     worlds = odd("Mortal").open(2)
     worlds.restart(jax.random.key(0), np.ones(2, bool))
+    for _ in range(4):
+        worlds.step(jax.random.key(0), np.zeros(2, int))
     with pytest.raises(WorldFailed, match="gym:Odd/Mortal-v0 raised"):
-        for _ in range(5):
-            worlds.step(jax.random.key(0), np.zeros(2, int))
+        worlds.step(jax.random.key(0), np.zeros(2, int))
     worlds.close()
 
 
@@ -165,9 +170,9 @@ def test_every_world_that_gymnasium_registers(env_id):
     except UserError as refused:
         if any(need in str(refused) for need in LACKING):
             pytest.skip(str(refused))
-        assert "only discrete actions can be learned" in str(refused)
-        assert any(name in env_id for name in CONTINUOUS)
-        return
+        if "only discrete actions can be learned" in str(refused) and any(name in env_id for name in CONTINUOUS):
+            return
+        raise
     worlds = env.open(1)
     worlds.restart(jax.random.key(0), ALL)
     for action in range(min(env.num_actions, 20)):

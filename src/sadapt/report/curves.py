@@ -10,7 +10,7 @@ import numpy as np
 
 from sadapt.errors import UserError
 from sadapt.motivation.objectives import COLOURS, OBJECTIVES
-from sadapt.runs import metrics_file
+from sadapt.runs import config, metrics_file
 from sadapt.runs.folder import RunFolder, find
 
 
@@ -21,7 +21,7 @@ def plot(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
     folders = [find(run) for run in runs]
     if not folders:
         raise UserError("name at least one run to plot")
-    settings = [folder.read_settings() for folder in folders]
+    settings = [config.read(folder.config) for folder in folders]
     if len({each.env for each in settings}) > 1:
         raise UserError(
             f"the runs are of several worlds ({', '.join(sorted({each.env for each in settings}))}); plot one"

@@ -122,7 +122,9 @@ def settings_in(file: Path) -> Settings:
 def require_modules(settings: Any, source: str, *, trust: bool) -> None:
     """Imports the modules that stored settings name, if they are trusted; refuses those that are neither here yet."""
     named = settings.get("imports") if isinstance(settings, dict) else None
-    modules = [named] if isinstance(named, str) else list(named or [])
+    modules = [named] if isinstance(named, str) else named or []
+    if not isinstance(modules, list) or not all(isinstance(module, str) for module in modules):
+        raise UserError(f"{source}: imports must be a list of modules' names; got {named!r}")
     if trust:
         import_modules(modules)
     require_trusted(modules, source)
