@@ -60,6 +60,22 @@ def test_unfinished_runs_and_odd_ones_are_left_out_and_named(stored):
     assert results.get("maze-small", "s-max").seeds == (1, 2, 3)
 
 
+def test_other_settings_are_curves_of_their_own_with_their_names(stored, tmp_path, capsys):
+    store(stored, "maze-small", "s-max", 1, gamma=0.5)
+    text = draw(load(stored), tmp_path / "out", only=("F2",))["F2"][1].read_text()
+    assert "S-Max, gamma 0.97" in text
+    assert "S-Max, gamma 0.5" in text
+    assert "maze-small: 1 to 3 seeds" in text
+    assert main(["figures", str(stored), "--only", "F2"]) == 0
+    assert "left out" not in capsys.readouterr().err
+
+
+def test_hidden_curves_are_named(stored, tmp_path):
+    """Everybody has the same return here."""
+    text = " ".join(draw(load(stored), tmp_path / "out", only=("F2",))["F2"][1].read_text().split())
+    assert "one line: S-Adapt = S-Max" in text
+
+
 def test_marginals_are_agents_of_their_own(stored):
     store(stored, "maze-small", "s-adapt", 1, marginal="gaussian")
     results = load(stored)

@@ -59,6 +59,7 @@ class GymnasiumWorlds:
         self._name, self._start = name, start
         self._latest = np.zeros((num_envs, *seen.shape), seen.dtype)
         self._drawn: np.ndarray | None = None
+        self._span = (seen.low, seen.high) if np.isfinite([seen.low, seen.high]).all() else None
         self._single: Plain | None = None
         self._several: Processes | None = None
         if num_envs == 1:
@@ -105,7 +106,7 @@ class GymnasiumWorlds:
         if self._drawn is None:
             self._drawn = found
         if self._drawn is None:
-            return obs_picture(self._latest[0])
+            return obs_picture(self._latest[0], self._span)
         if found is not None:
             height, width = (min(sides) for sides in zip(found.shape[:2], self._drawn.shape[:2], strict=True))
             self._drawn = np.zeros_like(self._drawn)
@@ -135,11 +136,12 @@ def _spec(env_id: str) -> Any:
         ) from error
 
 
-def obs_picture(obs: np.ndarray) -> np.ndarray:
-    """An observation as grey cells."""
+def obs_picture(obs: np.ndarray, span: tuple[float, float] | None) -> np.ndarray:
+    """An observation as grey cells, from the least that it can be to the most; where that has no bounds, squashed."""
     cells = folded(obs.astype(np.float32))
-    spread = float(cells.max() - cells.min())
-    grey = np.rint(255 * (cells - cells.min()) / (spread or 1.0)).astype(np.uint8)
+    low, high = span or (-1.0, 1.0)
+    shares = (cells if span else cells / (1 + np.abs(cells))) - low
+    grey = np.rint(255 * np.clip(shares / ((high - low) or 1.0), 0, 1)).astype(np.uint8)
     if grey.shape[-1] != 3:
         grey = np.repeat(grey.mean(axis=-1, keepdims=True).astype(np.uint8), 3, axis=-1)
     return np.kron(grey, np.ones((16, 16, 1), np.uint8)) if max(grey.shape[:2]) < 64 else grey
