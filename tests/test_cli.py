@@ -244,7 +244,7 @@ def test_every_option_of_probe_reaches_the_computation(capsys, monkeypatch):
     assert main(words) == 0
     usual = {"layout": None}
     assert asked == [
-        ("tetris", False, dict(usual, episodes=100, seed=0, marginal="bernoulli")),
+        ("tetris", False, dict(usual, episodes=100, seed=0, marginal="auto")),
         ("maze-small", True, dict(usual, episodes=5, seed=7, marginal="gaussian", pseudo_count=1.0)),
     ]
 

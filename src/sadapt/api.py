@@ -22,7 +22,7 @@ from sadapt.runs.evaluation import Evaluation
 from sadapt.runs.folder import RunFolder
 from sadapt.runs.recorder import Display, Options
 from sadapt.training.memory import require_episodes
-from sadapt.training.parts import marginal_of
+from sadapt.training.parts import env_of, marginal_of
 from sadapt.training.presets import preset as preset_settings
 from sadapt.training.settings import Settings
 
@@ -179,9 +179,9 @@ def export(run: Run | Agent, path: str | Path, *, trust: bool = False, **parts: 
 
 
 def probe(
-    env: str | Env,
+    env: str | AnyEnv,
     *,
-    marginal: Any = "bernoulli",
+    marginal: Any = "auto",
     layout: str | Path | None = None,
     episodes: int = 100,
     seed: int = 0,
@@ -189,12 +189,21 @@ def probe(
     on_progress: probing.Progress | None = None,
     **changes: Any,
 ) -> Report:
-    """Which way a world's entropy can be pushed further, as `sadapt probe` does; `changes` are the marginal's."""
-    world = make(env, layout) if isinstance(env, str) else env
-    if not isinstance(world, Env):
-        raise UserError(f"probe plays worlds written in JAX; got {world!r}")
+    """Which way a world's entropy can be pushed further, as `sadapt probe` does.
+
+    `changes` are settings of the marginal and, where the world is a name, of the world.
+    """
     named, own = _own(marginal=marginal)
-    wanted = all_changed(Settings(world=OWN + world.name), {**named, **changes})  # type: ignore[arg-type]
+    world: AnyEnv
+    if isinstance(env, str):
+        wanted = settings(env, **named, **changes)
+        world = env_of(wanted, {}) if layout is None else make(env, layout)
+    elif isinstance(env, Env | HostEnv):
+        wanted, world = all_changed(Settings(world=OWN + env.name), {**named, **changes}), env  # type: ignore[arg-type]
+    else:
+        raise UserError(f"probe plays a world: its name, an Env or a HostEnv; got {env!r}")
     found: Marginal = marginal_of(world, wanted.marginal, own)
-    require_episodes(world, found, checked(field_of(Count), "episodes", episodes))
+    episodes = checked(field_of(Count), "episodes", episodes)
+    if isinstance(world, Env):
+        require_episodes(world, found, episodes)
     return probing.probe(world, found, episodes=episodes, seed=seed, on_death=on_death, on_progress=on_progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
+import math
 import uuid
 import zlib
 from collections import Counter
@@ -23,6 +24,8 @@ GIF_SHORTEST = 20
 """Milliseconds; viewers slow shorter frames down."""
 CAPTION_SMALLEST = 8
 """Points; a caption shrinks no further."""
+LONGEST_ROW = 16
+"""Entries of a vector that are shown side by side."""
 
 
 def save(frames: Iterable[np.ndarray], path: str | Path, *, fps: int = 10) -> Path:
@@ -62,6 +65,15 @@ def caption(image: np.ndarray, text: str, *, size: int = 14) -> np.ndarray:
     middle = (strip.width / 2, strip.height / 2)
     draw.multiline_text(middle, text, fill=INK, font=font, anchor="mm", align="center")
     return np.concatenate([image, np.asarray(strip)])
+
+
+def folded(cells: np.ndarray) -> np.ndarray:
+    """Anything as cells [height, width, channels]: a long vector in rows of about as many, the last filled up."""
+    if cells.ndim == 1:
+        width = len(cells) if len(cells) <= LONGEST_ROW else math.ceil(math.sqrt(len(cells)))
+        spare = -len(cells) % width
+        return np.append(cells, np.full(spare, cells.min(), cells.dtype)).reshape(-1, width, 1)
+    return cells.reshape(*cells.shape[:2], -1)
 
 
 def _write_gif(frames: Iterator[np.ndarray], path: Path, fps: int) -> None:

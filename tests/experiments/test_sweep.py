@@ -12,7 +12,7 @@ import pytest
 
 from sadapt.errors import UserError
 from sadapt.experiments import executors, plan, worker
-from sadapt.experiments.executors import here, on_slurm
+from sadapt.experiments.executors import here, on_ray, on_slurm
 from sadapt.experiments.sweep import Sweep, account, carry_out, expected_seconds, kind
 from sadapt.runs.folder import write_json
 
@@ -260,3 +260,21 @@ def test_a_worker_that_touches_its_run_is_not_silent(tmp_path, odd_workers, monk
     assert process.outcome() is None
     os.utime(sign, (time.time() - 10, time.time() - 10))
     assert process.outcome().code == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("address", [None, "10.0.0.1:6379"])
+def test_ray_listens_to_this_machine_alone_unless_a_cluster_is_named(monkeypatch, address):
+    asked = []
+
+    class Ray:
+        is_initialized = staticmethod(lambda: False)
+        init = staticmethod(lambda **words: asked.append(words))
+        remote = staticmethod(lambda **words: lambda function: function)
+
+    monkeypatch.setitem(sys.modules, "ray", Ray)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    if address is not None:
+        monkeypatch.setenv("RAY_ADDRESS", address)
+    assert list(on_ray([], tick=lambda: None)) == []
+    assert asked[0].get("_node_ip_address") == ("127.0.0.1" if address is None else None)
+    assert asked[0].get("address") == ("local" if address is None else None)

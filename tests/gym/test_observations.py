@@ -9,16 +9,18 @@ import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sadapt.envs import make
 from sadapt.errors import UserError
-from sadapt.gym import SurpriseWrapper
+from sadapt.gym import SurpriseVectorWrapper, SurpriseWrapper
 from sadapt.gym.observations import Observations
 from sadapt.gym.views import MODES
 from tests.gym.examples import wrapped
 from tests.gym.lamps import Lamps
+from tests.trees import same
 
 
 @pytest.mark.parametrize("space", ["box", "real", "binary", "discrete", "grey"])
@@ -97,7 +99,7 @@ def test_grey_values_are_modelled_between_0_and_1():
 def test_other_spaces_are_refused_at_once():
     class Pair(Lamps):
         def __init__(self):
-            self.observation_space = spaces.Dict({"a": spaces.Discrete(2)})
+            self.observation_space = spaces.Tuple([spaces.Discrete(2)])
 
     with pytest.raises(UserError, match="FlattenObservation"):
         SurpriseWrapper(Pair(), "s-min", horizon=3)
@@ -190,3 +192,66 @@ def test_what_the_marginal_is_told_of_its_input():
     np.testing.assert_allclose(grey.marginal_input(grey.entries(shown)), np.full((1, 2, 2, 2), 0.2), rtol=1e-6)
     assert Observations("world", spaces.MultiBinary(4)).input_spec().binary
     assert Observations("world", spaces.Discrete(5)).input_spec().shape == (5,)
+
+
+class Told(gymnasium.Env):
+    """A dictionary with a text beside the picture, as MiniGrid shows it."""
+
+    action_space = spaces.Discrete(2)
+    picture = spaces.Box(0, 255, (2, 2, 1), np.uint8)
+    observation_space = spaces.Dict({"mission": spaces.Text(9), "seen": spaces.Dict({"picture": picture})})
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.shown(), {}
+
+    def step(self, action):
+        return self.shown(), 0.0, False, False, {}
+
+    def shown(self):
+        return {"mission": "go", "seen": {"picture": self.np_random.integers(256, size=(2, 2, 1), dtype=np.uint8)}}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("several", [None, *AutoresetMode])
+def test_a_part_of_a_dictionary(mode, several):
+    """Learner and marginal see that part alone, as if the world showed nothing else."""
+
+    def make() -> gymnasium.Env:
+        return gymnasium.wrappers.TimeLimit(Told(), 4)
+
+    class Alone(gymnasium.ObservationWrapper):
+        """The part and nothing else, by other means."""
+
+        def __init__(self) -> None:
+            super().__init__(make())
+            self.observation_space = Told.picture
+
+        def observation(self, observation):
+            return observation["seen"]["picture"]
+
+    words = {"objective": "s-min", "obs_mode": mode, "horizon": 4}
+    if several is None:
+        pair = SurpriseWrapper(make(), obs_key="seen.picture", **words), SurpriseWrapper(Alone(), **words)
+    else:
+        vectors = [gymnasium.vector.SyncVectorEnv([each] * 2, autoreset_mode=several) for each in (make, Alone)]
+        pair = (
+            SurpriseVectorWrapper(vectors[0], obs_key="seen.picture", **words),
+            SurpriseVectorWrapper(vectors[1], **words),
+        )
+    told = [env.reset(seed=3) for env in pair]
+    for time in range(6):
+        same(told[0][0], told[1][0])
+        assert pair[0].observation_space == pair[1].observation_space
+        if time == 4 and several in (None, AutoresetMode.DISABLED):
+            told = [env.reset() for env in pair]
+        else:
+            told = [env.step(env.action_space.sample() * 0) for env in pair]
+            np.testing.assert_array_equal(told[0][1], told[1][1])
+
+
+def test_a_dictionary_without_a_key_is_refused_with_its_parts():
+    with pytest.raises(UserError, match=r"a dictionary \(seen\.picture\): say which part with obs_key"):
+        SurpriseWrapper(Told(), "s-min", horizon=4)
+    with pytest.raises(UserError, match="no dictionary, so obs_key x means nothing"):
+        SurpriseWrapper(Lamps(), "s-min", obs_key="x")

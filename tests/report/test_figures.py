@@ -96,6 +96,22 @@ def test_a_seed_that_is_there_twice_is_named_and_taken_once(stored):
     np.testing.assert_allclose(results.get("maze-small", "s-max").final("return"), [19.5, 39.0, 58.5])
 
 
+def test_other_settings_are_curves_of_their_own_with_their_names(stored, tmp_path, capsys):
+    store(stored, "maze-small", "s-max", 1, gamma=0.5)
+    text = draw(load(stored), tmp_path / "out", only=("F2",))["F2"][1].read_text()
+    assert "S-Max, gamma 0.97" in text
+    assert "S-Max, gamma 0.5" in text
+    assert "maze-small: 1 to 3 seeds" in text
+    assert main(["figures", str(stored), "--only", "F2"]) == 0
+    assert "left out" not in capsys.readouterr().err
+
+
+def test_hidden_curves_are_named(stored, tmp_path):
+    """Everybody has the same return here."""
+    text = " ".join(draw(load(stored), tmp_path / "out", only=("F2",))["F2"][1].read_text().split())
+    assert "one line: S-Adapt = S-Max" in text
+
+
 def test_marginals_are_agents_of_their_own(stored):
     store(stored, "maze-small", "s-adapt", 1, marginal="gaussian")
     results = load(stored)

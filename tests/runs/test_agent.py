@@ -11,7 +11,8 @@ from PIL import Image
 from sadapt import api
 from sadapt.cli import main
 from sadapt.errors import UserError
-from sadapt.runs import metrics_file
+from sadapt.runs import metrics_file, watching
+from sadapt.runs.watching import Scale
 from tests.trees import same
 
 from .conftest import QUIET, small
@@ -98,6 +99,31 @@ def test_a_film_shows_a_whole_episode_and_two_side_by_side(finished, tmp_path):
     with Image.open(single) as one, Image.open(double) as two:
         assert one.n_frames > 15  # type: ignore[attr-defined]
         assert two.size[0] > 1.9 * one.size[0]
+
+
+def test_the_charts_of_a_film_share_one_scale(finished, tmp_path, monkeypatch):
+    """From the first picture to the last, for both agents, with room for the most and the least surprise of either."""
+    found, draw = [], watching._chart
+
+    def chart(*given):
+        found.append((given[0], given[4]))
+        return draw(*given)
+
+    monkeypatch.setattr(watching, "_chart", chart)
+    api.watch(finished.path, tmp_path / "two.gif", compare=finished.path, steps=3, epsilon=1.0)
+    values, scales = [value for shown, _ in found for value in shown], {scale for _, scale in found}
+    assert len(found) == 8
+    assert scales == {Scale(min([0.0, *values]), max(values))}
+
+
+def test_a_chart_draws_what_is_below_zero():
+    scale, black = Scale(-2.0, 2.0), (0, 0, 0)
+    rows = []
+    for value in (-2.0, 0.0, 2.0):
+        chart = np.asarray(watching._chart([value] * 9, 9, 200, "#000000", scale))
+        rows.append(np.flatnonzero((chart[:, 100:] == black).all(axis=-1).any(axis=1)).mean())
+    assert rows[0] > rows[1] > rows[2]
+    assert rows[0] - rows[1] == pytest.approx(rows[1] - rows[2], abs=2)
 
 
 def test_the_commands_say_what_the_calls_return(finished, tmp_path, capsys):

@@ -98,9 +98,9 @@ def test_what_cannot_be_learned_is_said(name, words, message):
     ("name", "message"),
     [
         ("BrokenRaise-v0", r"RuntimeError \(the lamp fell over\) on action 2"),
-        ("BrokenNan-v0", "not finite on action 2"),
-        ("BrokenShape-v0", r"shape \(4,\) on action 2; its space says \(3,\)"),
-        ("BrokenReward-v0", "reward .* on action 2"),
+        ("BrokenNan-v0", "not finite, on action 2"),
+        ("BrokenShape-v0", r"shape \(4,\); its space says \(3,\), on action 2"),
+        ("BrokenReward-v0", "reward nan, on action 2"),
     ],
 )
 def test_a_world_that_breaks_is_named(name, message):

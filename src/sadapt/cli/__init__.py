@@ -52,7 +52,7 @@ class Row(NamedTuple):
 COMMANDS = {
     "list": Row("worlds", "ListCommand", "every world there is"),
     "probe": Row("worlds", "ProbeCommand", "which way a world's entropy can be pushed, before any training"),
-    "film": Row("worlds", "FilmCommand", "film a random or scripted agent"),
+    "film": Row("film", "FilmCommand", "film a random or scripted agent"),
     "train": Row("train", "TrainCommand", "train an agent into a folder of its own"),
     "resume": Row("runs", "ResumeCommand", "go on with a run from its last checkpoint"),
     "eval": Row("runs", "EvalCommand", "play a trained agent greedily and tell what it does"),

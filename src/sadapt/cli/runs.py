@@ -167,8 +167,10 @@ class PlotCommand:
     """Folders of runs."""
     out: OptionalFile = None
     """Where to draw them (.png, .svg or .pdf); RUN/curve.png if not given."""
+    each: Flag = False
+    """Draw every run as a curve of its own, not the mean over the seeds of the same settings."""
 
     def run(self) -> None:
         from sadapt.report.curves import plot
 
-        print(plot(self.runs, self.out))
+        print(plot(self.runs, self.out, each=self.each))

@@ -54,7 +54,7 @@ class FiguresCommand:
             [{"name": name, "files": ", ".join(map(str, paths)) or "no runs yet"} for name, paths in drawn.items()],
             [Column("name", "figure"), Column("files", "files", folds=True)],
         )
-        return _mention(results)
+        return _mention(results, drawn=True)
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,10 @@ class AdaptationCommand:
         return _mention(results)
 
 
-def _mention(results: Any) -> None:
-    """Says which runs were left out, and why."""
-    for paths, why in ((results.unfinished, "unfinished"), (results.set_aside, "other settings than most seeds")):
+def _mention(results: Any, *, drawn: bool = False) -> None:
+    """Says which runs were left out, and why; in figures those of other settings are drawn beside the others."""
+    aside = () if drawn else results.set_aside
+    for paths, why in ((results.unfinished, "unfinished"), (aside, "other settings than most seeds")):
         if paths:
             print(f"left out, {why}: {', '.join(map(str, paths))}", file=sys.stderr)
     for path, why in results.left_out:

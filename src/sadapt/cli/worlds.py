@@ -1,8 +1,8 @@
-"""Commands about worlds: `list`, `probe` and `film`."""
+"""Commands about worlds: `list` and `probe`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,18 +15,15 @@ from sadapt.cli.common import (
     Imports,
     OptionalCount,
     OptionalFile,
+    OptionalName,
     progress,
     require_parts,
     require_suffix,
 )
-from sadapt.errors import UserError, nearest
 from sadapt.fields import Count, Seed
 from sadapt.registry import TABLES, import_modules
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from sadapt.envs.base import Env, Policy
     from sadapt.motivation.probe import Report, Room
 
 GREY = "#7A7A7A"
@@ -68,15 +65,19 @@ class ProbeCommand:
     """Measure, before any training, which way a world's entropy can be pushed further."""
 
     env: EnvName
-    """A world of `sadapt list`."""
+    """A world of `sadapt list`, gym:ID or atari:GAME."""
     episodes: Count = 100
     """Episodes per policy."""
     seed: Seed = 0
     """Seed of every random draw."""
     layout: OptionalFile = None
     """A map of your own: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
-    marginal: Annotated[str, arg(metavar="NAME")] = "bernoulli"
-    """Distribution fitted to what is seen: bernoulli, gaussian, or one of your own."""
+    horizon: OptionalCount = None
+    """Steps in an episode; the world's own if not given."""
+    obs_key: OptionalName = None
+    """Which part of a dictionary observation to see, in Gymnasium worlds that show one."""
+    marginal: Annotated[str, arg(metavar="NAME")] = "auto"
+    """Distribution fitted to what is seen: bernoulli, gaussian, auto (by what is seen), or one of your own."""
     pseudo_count: Annotated[float | None, DisallowNone, arg(metavar="FLOAT", help_behavior_hint="")] = None
     """All-zero observations that every episode's marginal starts with, where it has such; none if not given."""
     plot: OptionalFile = None
@@ -95,7 +96,8 @@ class ProbeCommand:
         from sadapt.api import probe
         from sadapt.output import show_json
 
-        changes: dict[str, Any] = {} if self.pseudo_count is None else {"pseudo_count": self.pseudo_count}
+        given = {"pseudo_count": self.pseudo_count, "horizon": self.horizon, "obs_key": self.obs_key}
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         with progress(self.quiet) as on_progress:
             report = probe(
                 self.env,
@@ -111,37 +113,6 @@ class ProbeCommand:
         if self.json:
             return show_json(asdict(report))
         return _show_report(report)
-
-
-@dataclass(frozen=True)
-class FilmCommand:
-    """Film one episode of a random or scripted agent."""
-
-    env: EnvName
-    """A world of `sadapt list`."""
-    policy: str = "random"
-    """Who acts: random, or a policy that `sadapt probe` shows for this world."""
-    seed: Seed = 0
-    """Seed of every random draw."""
-    steps: OptionalCount = None
-    """Steps to film at most; the world's horizon if not given."""
-    fps: Count = 10
-    """Frames per second."""
-    layout: OptionalFile = None
-    """A map of your own: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
-    out: OptionalFile = None
-    """Where to write the film; ENV-POLICY.gif here if not given."""
-    imports: Imports = ()
-
-    def run(self) -> None:
-        import_modules(self.imports)
-        require_parts(env=self.env)
-        from sadapt.envs import make
-        from sadapt.film import save
-
-        env = make(self.env, layout=self.layout)
-        frames = _frames(env, _policy(env, self.policy), seed=self.seed, steps=self.steps or env.horizon)
-        print(save(frames, self.out or Path(f"{self.env}-{self.policy}.gif"), fps=self.fps))
 
 
 def _shortened(names: Sequence[str], most: int = 4) -> str:
@@ -242,39 +213,3 @@ def _plot(report: Report, path: Path) -> None:
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=160)
-
-
-def _policy(env: Env, name: str) -> Policy:
-    """A policy by the name that `sadapt probe` gives it."""
-    from sadapt.motivation.baseline import random_policy
-
-    policies = {"random": random_policy(env), **env.scripted}
-    if name not in policies:
-        raise UserError(f"unknown policy {name!r} in {env.name!r}: {nearest(name, policies)}")
-    return policies[name]
-
-
-def _frames(env: Env, policy: Policy, *, seed: int, steps: int) -> Iterator[np.ndarray]:
-    """Pictures of one episode, the first before any action."""
-    import jax
-    import jax.numpy as jnp
-
-    from sadapt.keys import from_seed
-    from sadapt.motivation.bandits import fixed
-    from sadapt.motivation.episode import episodes
-    from sadapt.motivation.rollout import advance, begin
-    from sadapt.registry import Choice
-    from sadapt.training.parts import marginal_of
-
-    marginal = marginal_of(env, Choice("auto"), {})
-    rules = episodes(env, marginal, fixed(0), on_death=env.on_death, horizon=steps)
-    act = lambda key, episode: policy(key, episode.world, marginal.features(episode.marginal))  # noqa: E731
-    step = jax.jit(advance(env, rules, act))
-    key_begin, key_play = jax.random.split(from_seed(seed))
-    episode = begin(env, rules, key_begin, jnp.zeros((), jnp.int32))
-    yield env.render(episode.world)
-    for key in jax.random.split(key_play, steps):
-        episode, transition = step(key, episode)
-        yield env.render(episode.world)
-        if transition.closed:
-            return

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from sadapt.envs.facts import Eye, Facts
+from sadapt.errors import Stop
 
 Array = jax.Array
 State = Any
@@ -57,7 +58,7 @@ class HostWorlds(Protocol):
         """Gives back processes and windows."""
 
 
-class WorldFailed(Exception):
+class WorldFailed(Stop):
     """A world raised, or answered what it must not; the message names what it was given."""
 
 

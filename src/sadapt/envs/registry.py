@@ -31,7 +31,7 @@ def make(name: str, layout: str | Path | None = None) -> Env:
     """The JAX world called `name`, on its own map or on the user's (a file, or the map's text)."""
     part = find("env", name)
     if not part.hints.get("compiled", True):
-        raise UserError(f"{name!r} is not written in JAX: it can be trained in (`sadapt train {name}`), but not probed")
+        raise UserError(f"{name!r} is not written in JAX: sadapt.envs.registry.make_any({name!r}) makes it")
     env = make_any(name, _with_layout(part, name, layout))
     assert isinstance(env, Env)
     return env

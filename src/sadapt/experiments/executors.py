@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,8 @@ TICK = 0.5
 """Seconds between looks at the workers."""
 LAST_WORDS = 2_000
 """Characters that are kept of what a failed worker said."""
+ALONE = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False}
+"""A Ray cluster of this machine's own: its servers, which run what they are sent, listen to this machine alone."""
 ATTEMPTS = 5
 """How often a run may lose its worker before the sweep gives it up."""
 SIGNALLED = 128
@@ -162,10 +165,10 @@ def carry_out(job: Job) -> Outcome:
 
 
 def on_ray(jobs: Sequence[Job], *, workers: int | None = None, tick: Callable[[], None]) -> Iterator[Outcome]:
-    """A Ray cluster: the one that RAY_ADDRESS names, or one of this machine's cores."""
+    """A Ray cluster: the one that RAY_ADDRESS names, or one of this machine's cores, which nobody else can reach."""
     ray = _optional("ray", "ray")
     if not ray.is_initialized():
-        ray.init(log_to_driver=False, logging_level="error")
+        ray.init(log_to_driver=False, logging_level="error", **({} if os.environ.get("RAY_ADDRESS") else ALONE))
     remote = ray.remote(num_cpus=1, max_retries=0, retry_exceptions=False)(carry_out)
     waiting, working, losses = list(reversed(jobs)), dict[Any, Job](), Losses()
     try:

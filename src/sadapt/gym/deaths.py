@@ -49,4 +49,5 @@ class RestartAfterDeath(gymnasium.Wrapper, RecordConstructorArgs):
         if (terminated or truncated) and not over:
             fresh, _ = self.env.reset()
             obs = fresh if not self._shock or not terminated else obs
-        return np.asarray(obs), reward, False, over, {**info, "deaths": self._deaths}
+        shown = obs if isinstance(obs, dict | tuple) else np.asarray(obs)
+        return shown, reward, False, over, {**info, "deaths": self._deaths}

@@ -23,6 +23,8 @@ class SurpriseSettings(Composite):
     """What is paid: s-adapt, s-min, s-max or extrinsic."""
     marginal_channels: tuple[int, ...] | None = None
     """Channels that the marginal models, by number; None leaves it to the world, or takes all of them."""
+    obs_key: str | None = None
+    """Which part of a dictionary observation learner and marginal see; `a.b` is the part b of the part a."""
     obs_mode: Literal["dict", "channels", "flat", "none"] = "dict"
     """What the learner sees: dict, channels, flat or none."""
     horizon: Count | None = None

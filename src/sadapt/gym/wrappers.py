@@ -13,6 +13,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
+from sadapt.envs.spaces import part, taken
 from sadapt.errors import UserError
 from sadapt.gym.motivation import Motivation, arm_index
 from sadapt.gym.observations import Observations
@@ -21,6 +22,7 @@ from sadapt.gym.telling import named, time_limit, world_of
 from sadapt.gym.views import View, view
 from sadapt.registry import Own
 
+OBS_KEY = "obs_key"
 NOT_BEGUN = "call reset() first: the episode has not begun, or has ended"
 
 
@@ -79,7 +81,8 @@ class SurpriseWrapper(_Motivated, gymnasium.Wrapper, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, objective=objective, marginal=marginal, **options)
         gymnasium.Wrapper.__init__(self, env)
         settings, own = settings_from({"objective": objective, "marginal": marginal, **options})
-        self._observations, self._motivation, self._view = _composed(env, 1, env.observation_space, settings, own)
+        space, self._part = part(named(env), env.observation_space, settings.obs_key, OBS_KEY)
+        self._observations, self._motivation, self._view = _composed(env, 1, space, settings, own)
         self.observation_space = self._view.space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -108,12 +111,12 @@ class SurpriseWrapper(_Motivated, gymnasium.Wrapper, RecordConstructorArgs):
         }
         if terminated or truncated:
             ended = motivation.close(np.zeros(1, np.intp), paid.entropy)
-            info["surprise_episode"] = {name: part[0].tolist() for name, part in ended.items()}
+            info["surprise_episode"] = {name: values[0].tolist() for name, values in ended.items()}
         terminated = bool(terminated or (truncated and motivation.horizon_is_terminal))
         return self._looked(batch, entries), paid.reward.item(), terminated, truncated, info
 
     def _entries(self, obs: Any) -> tuple[np.ndarray, np.ndarray]:
-        batch = np.asarray(obs)[None]
+        batch = np.asarray(taken(obs, self._part))[None]
         return batch, self._observations.entries(batch)
 
     def _looked(self, batch: np.ndarray, entries: np.ndarray) -> Any:
@@ -139,9 +142,8 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
                 "set it to a gymnasium.vector.AutoresetMode"
             )
         self._mode = mode
-        self._observations, self._motivation, self._view = _composed(
-            env, env.num_envs, env.single_observation_space, settings, own
-        )
+        space, self._part = part(named(env), env.single_observation_space, settings.obs_key, OBS_KEY)
+        self._observations, self._motivation, self._view = _composed(env, env.num_envs, space, settings, own)
         self.single_observation_space = self._view.space
         self.observation_space = batch_space(self._view.space, env.num_envs)
         self._over = np.zeros(env.num_envs, bool)
@@ -150,7 +152,8 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         asked = np.array((options or {}).get("reset_mask", np.ones(self.num_envs, bool)))
-        obs, infos = self.env.reset(seed=seed, options=copy.copy(options))  # type: ignore[arg-type]
+        shown, infos = self.env.reset(seed=seed, options=copy.copy(options))  # type: ignore[arg-type]
+        obs = taken(shown, self._part)
         given = [seed] if isinstance(seed, int) else [one for one in seed or () if one is not None]
         if given:
             self._motivation.reseed(given)
@@ -164,8 +167,8 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
         resetting = self._mode is AutoresetMode.NEXT_STEP
         if not (motivation.under_way | fresh if resetting else motivation.under_way).all():
             raise ResetNeeded(NOT_BEGUN)
-        obs, rewards, terminations, truncations, infos = self.env.step(actions)
-        infos = dict(infos)
+        shown, rewards, terminations, truncations, infos = self.env.step(actions)
+        obs, infos = taken(shown, self._part), dict(infos)
         over = terminations | truncations
         ended = np.flatnonzero(over)
         same_step = self._mode is AutoresetMode.SAME_STEP and ended.size > 0
@@ -181,7 +184,7 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
         self._tell(infos, rewards, paid, ~fresh if idle is not None else np.ones(self.num_envs, bool))
         if ended.size:
             summary = motivation.close(ended, paid.entropy)
-            infos["surprise_episode"] = {name: _scattered(part, ended, over) for name, part in summary.items()}
+            infos["surprise_episode"] = {name: _scattered(values, ended, over) for name, values in summary.items()}
             infos["_surprise_episode"] = over.copy()
         if same_step:
             seen_last = _look(self._view, motivation, last, entries)
@@ -201,7 +204,7 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
             )
         last = np.array(obs)
         for world in ended:
-            last[world] = infos["final_obs"][world]
+            last[world] = taken(infos["final_obs"][world], self._part)
         return last
 
     def _check_clock(self, over: np.ndarray) -> None:
@@ -250,7 +253,7 @@ def _look(view: View, motivation: Motivation, obs: Any, entries: np.ndarray) -> 
 
 def _row(batch: Any, world: int) -> Any:
     """One world's part of what several see."""
-    return {name: part[world] for name, part in batch.items()} if isinstance(batch, dict) else batch[world]
+    return {name: values[world] for name, values in batch.items()} if isinstance(batch, dict) else batch[world]
 
 
 def _rows(batch: Any, which: np.ndarray, worlds: int) -> np.ndarray:
@@ -261,8 +264,8 @@ def _rows(batch: Any, which: np.ndarray, worlds: int) -> np.ndarray:
     return rows
 
 
-def _scattered(part: np.ndarray, which: np.ndarray, over: np.ndarray) -> np.ndarray:
+def _scattered(values: np.ndarray, which: np.ndarray, over: np.ndarray) -> np.ndarray:
     """Values of some worlds as an array for all of them, zero elsewhere."""
-    spread = np.zeros((len(over), *part.shape[1:]), part.dtype)
-    spread[which] = part
+    spread = np.zeros((len(over), *values.shape[1:]), values.dtype)
+    spread[which] = values
     return spread

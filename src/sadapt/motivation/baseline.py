@@ -30,6 +30,15 @@ def random_policy(env: Env) -> Policy:
     return lambda key, world, theta: (jax.random.uniform(key) * env.num_actions).astype(jnp.int32)
 
 
+def constant_policies(env: Env) -> dict[str, Policy]:
+    """Always the same action, by the name that `probe` gives it."""
+
+    def always(action: int) -> Policy:
+        return lambda key, world, theta: jnp.int32(action)
+
+    return {f"always {name}": always(action) for action, name in enumerate(env.actions)}
+
+
 def play(env: Env, marginal: Marginal, policy: Policy, *, on_death: str, horizon: int | None = None) -> Player:
     """A compiled function that plays one episode of `policy` per key."""
     rules = _rules(env, marginal, on_death, horizon)

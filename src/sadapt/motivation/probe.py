@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from sadapt.envs.base import Env
+from sadapt.envs.base import AnyEnv, HostEnv
 from sadapt.errors import UserError
 from sadapt.keys import from_seed
-from sadapt.motivation.baseline import play, play_constants, random_policy
+from sadapt.motivation import outside
+from sadapt.motivation.baseline import Player, play, play_constants, random_policy
 from sadapt.motivation.feedback import COMPARED, RandomAgent, away_from_random, summed_up, usable
 from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.objectives import MAXIMISE, MINIMISE
@@ -69,7 +70,7 @@ class Report:
 
 
 def probe(
-    env: Env,
+    env: AnyEnv,
     marginal: Marginal,
     *,
     episodes: int = 100,
@@ -80,26 +81,36 @@ def probe(
     """Plays every scripted policy, the best constant action and a random agent, and compares final entropies."""
     if episodes < 1:
         raise UserError(f"probe needs at least one episode; got {episodes}")
-    treatment = on_death or env.on_death
-    policies = {"random": random_policy(env), **env.scripted}
-    constants = "still" not in policies
+    players, constants = _players(env, marginal, on_death or env.on_death)
     keys = jax.random.split(from_seed(seed), episodes)
+    turns = len(players) + (constants is not None)
     rows = []
-    for done, (name, policy) in enumerate(policies.items()):
+    for done, (name, player) in enumerate(players.items()):
         if on_progress:
-            on_progress(name, done / (len(policies) + constants))
-        played = jax.device_get(play(env, marginal, policy, on_death=treatment)(keys))
+            on_progress(name, done / turns)
+        played = jax.device_get(player(keys))
         rows.append(_row(name, played))
         if name == "random":
             random = summed_up(played.measures)
-    if constants:
+    if constants is not None:
         if on_progress:
-            on_progress("constant actions", len(policies) / (len(policies) + 1))
-        rows.append(_best_constant(env, jax.device_get(play_constants(env, marginal, on_death=treatment)(keys))))
+            on_progress("constant actions", len(players) / turns)
+        rows.append(_best_constant(env, jax.device_get(constants(keys))))
     if on_progress:
         on_progress("done", 1.0)
     rooms = {of: _room(of, usable(random, of, env.name), rows) for of in COMPARED}
     return Report(env=env.name, episodes=episodes, horizon=env.horizon, rooms=rooms, rows=tuple(rows))
+
+
+def _players(env: AnyEnv, marginal: Marginal, on_death: str) -> tuple[dict[str, Player], Player | None]:
+    """Whoever plays, the random agent among them, and the constant actions where they may be calmer than all others."""
+    if isinstance(env, HostEnv):
+        players = {"random": outside.play(env, marginal, outside.uniform(env), on_death=on_death)}
+        few = env.num_actions <= outside.FEW
+        return players, outside.play_constants(env, marginal, on_death=on_death) if few else None
+    policies = {"random": random_policy(env), **env.scripted}
+    players = {name: play(env, marginal, policy, on_death=on_death) for name, policy in policies.items()}
+    return players, None if "still" in policies else play_constants(env, marginal, on_death=on_death)
 
 
 def _row(name: str, played: Played) -> PolicyRow:
@@ -117,7 +128,7 @@ def _row(name: str, played: Played) -> PolicyRow:
     )
 
 
-def _best_constant(env: Env, played: Played) -> PolicyRow:
+def _best_constant(env: AnyEnv, played: Played) -> PolicyRow:
     """The constant action with the lowest entropy."""
     best = int(np.argmin(played.measures["entropy"].mean(axis=1)))
     return _row(f"always {env.actions[best]}", jax.tree.map(lambda x: x[best], played))

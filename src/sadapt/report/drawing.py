@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sadapt.motivation.objectives import OBJECTIVES
+from sadapt.report.naming import labels
+from sadapt.report.overlap import reveal
 from sadapt.report.statistics import bootstrap, interquartile_mean
 from sadapt.report.stored import Group, Results
 
@@ -47,6 +49,17 @@ SPOKEN = {
 }
 
 
+VARIANTS: tuple[tuple[Any, float], ...] = (
+    ("-", 0.0),
+    ((0, (5, 1.5)), -0.45),
+    ((0, (1.5, 1.2)), 0.4),
+    ((0, (6, 1.5, 1.5, 1.5)), -0.7),
+    ("-", 0.55),
+    ((0, (1, 1)), -0.6),
+)
+"""How variants of one agent differ: the line's style, and how much darker or lighter its colour is."""
+
+
 class Curve(NamedTuple):
     """A line with a band."""
 
@@ -62,6 +75,16 @@ class Look(NamedTuple):
     results: Results
     learner: str
     aggregate: bool
+
+
+def variant(colour: str, number: int) -> tuple[Any, str]:
+    """Style and colour of the variants of one agent, which has that colour."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    style, change = VARIANTS[number % len(VARIANTS)]
+    towards = np.ones(3) if change > 0 else np.zeros(3)
+    mixed: Any = (1 - abs(change)) * np.array(to_rgb(colour)) + abs(change) * towards
+    return style, to_hex(mixed)
 
 
 def mean_and_deviation(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -90,12 +113,33 @@ def curve(group: Group, column: str, *, aggregate: bool) -> Curve | None:
     return Curve(group.columns["step"][0, known], *summed)
 
 
-def draw_curve(axes: Any, line: Curve | None, colour: str, label: str, style: Any = "-") -> None:
+def draw_curve(axes: Any, line: Curve | None, colour: str, label: str, style: Any = "-", *, width: float = 1.1) -> None:
     """A line, and its band in the same colour."""
     if line is None:
         return
     axes.fill_between(line.steps, line.low, line.high, color=colour, alpha=0.2, linewidth=0)
-    axes.plot(line.steps, line.middle, color=colour, linewidth=1.1, label=label, linestyle=style)
+    axes.plot(line.steps, line.middle, color=colour, linewidth=width, label=label, linestyle=style)
+
+
+def draw_agent(axes: Any, look: Look, group: Group, column: str, colour: str, title: str, style: Any = "-") -> None:
+    """An agent's curve; where it is there under several settings, one of each, named by what differs."""
+    variants = look.results.variants(group)
+    names = labels([each.settings for each in variants]) if len(variants) > 1 else [title]
+    for number, (each, name) in enumerate(zip(variants, names, strict=True)):
+        dashes, shade = variant(colour, number)
+        draw_curve(axes, curve(each, column, aggregate=look.aggregate), shade, name, dashes if number else style)
+
+
+def uncover(figure: Any, panels: Any) -> None:
+    """Shows which curves lie on each other, panel by panel, and makes room for the notes that say so."""
+    for row in panels:
+        notes = []
+        for axes in row:
+            lines = {str(line.get_label()): line for line in axes.lines if not str(line.get_label()).startswith("_")}
+            below = 21 if axes.get_xlabel() else 13
+            letters = int(30 * figure.get_figwidth() / COLUMN * 2 / len(row))
+            notes.append(reveal(axes, lines, size=5.5, letters=letters, below=below) if axes.get_visible() else 0)
+        figure.set_figheight(figure.get_figheight() + 0.09 * max(notes))
 
 
 def finish(axes: Any, column: str, *, last: bool) -> None:
@@ -141,20 +185,23 @@ def page(rows: int, columns: int, *, width: float = COLUMN, heights: Sequence[fl
 
 
 def legend(figure: Any, panels: Any, columns: int) -> None:
-    """One legend for all panels, on top."""
+    """One legend for all panels, on top, in as many columns as there is room for; then what is hidden is uncovered."""
     named: dict[str, Any] = {}
     for axes in np.ravel(panels):
-        handles, labels = axes.get_legend_handles_labels()
-        named |= dict(zip(labels, handles, strict=True))
+        handles, names = axes.get_legend_handles_labels()
+        named |= dict(zip(names, handles, strict=True))
     order = [OBJECTIVES[name].title for name in FIVE]
-    labels = sorted(named, key=lambda label: order.index(label) if label in order else len(order))
+    known = sorted(named, key=lambda label: next((i for i, name in enumerate(order) if label.startswith(name)), 9))
+    fitting = int(68 * figure.get_figwidth() / COLUMN / (max(map(len, known), default=1) + 4))
     figure.legend(
-        [named[label] for label in labels],
-        labels,
+        [named[label] for label in known],
+        known,
         loc="outside upper center",
-        ncols=columns,
+        ncols=max(1, min(columns, fitting)),
         frameon=False,
         handlelength=1.4,
         columnspacing=1.1,
         handletextpad=0.5,
     )
+    figure.set_figheight(figure.get_figheight() + 0.13 * (-(-len(known) // max(1, min(columns, fitting))) - 1))
+    uncover(figure, panels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,7 @@ from sadapt.report.drawing import (
     PAGE,
     STYLE,
     Look,
-    curve,
-    draw_curve,
+    draw_agent,
     finish,
     legend,
     page,
@@ -46,15 +45,14 @@ def agents(worlds: Sequence[str], columns: Sequence[str] = ("return", "surprise"
             for column, axes in zip(columns, row, strict=True):
                 for name in AGENTS:
                     if name in groups:
-                        line = curve(groups[name], column, aggregate=look.aggregate)
-                        draw_curve(axes, line, COLOURS[name], OBJECTIVES[name].title)
+                        draw_agent(axes, look, groups[name], column, COLOURS[name], OBJECTIVES[name].title)
                 if "random" in groups and column in groups["random"].columns:
                     level = float(np.mean(groups["random"].final(column)))
                     axes.axhline(
                         level, color=COLOURS["random"], linewidth=1, linestyle=DASHES, label="Random", zorder=1
                     )
                 finish(axes, column, last=world == present[-1])
-            row[0].set_title(f"{world}: {spoken_count(list(groups.values()))}", loc="left")
+            row[0].set_title(f"{world}: {spoken_count(_all(look, groups.values()))}", loc="left")
         legend(figure, panels, 5)
         return figure
 
@@ -64,6 +62,11 @@ def agents(worlds: Sequence[str], columns: Sequence[str] = ("return", "surprise"
 def _groups(look: Look, world: str) -> dict[str, Group]:
     found = {name: look.results.get(world, name, learner=look.learner) for name in FIVE}
     return {name: group for name, group in found.items() if group is not None}
+
+
+def _all(look: Look, groups: Iterable[Group]) -> list[Group]:
+    """Those groups, and the same agents' of other settings."""
+    return [each for group in groups for each in look.results.variants(group)]
 
 
 def marginals(look: Look) -> Any:
@@ -82,9 +85,9 @@ def marginals(look: Look) -> Any:
             for kind, group in pair:
                 name, colour, style = MARGINALS[kind]
                 if group is not None:
-                    draw_curve(axes, curve(group, column, aggregate=look.aggregate), colour, name, style)
+                    draw_agent(axes, look, group, column, colour, name, style)
             finish(axes, column, last=world == list(present)[-1])
-        row[0].set_title(f"{world}: {spoken_count(groups)}", loc="left")
+        row[0].set_title(f"{world}: {spoken_count(_all(look, groups))}", loc="left")
     legend(figure, panels, 2)
     return figure
 
@@ -104,15 +107,17 @@ def adaptive(worlds: Sequence[str] | None, columns: Sequence[str]) -> Callable[[
         for index, (world, group) in enumerate(present.items()):
             for column in columns:
                 axes = next(places)
-                draw_curve(axes, curve(group, column, aggregate=look.aggregate), colour, "S-Adapt")
+                draw_agent(axes, look, group, column, colour, "S-Adapt")
                 random = look.results.get(world, "random", learner=look.learner)
                 if column == "return" and random is not None:
                     axes.axhline(float(np.mean(random.final(column))), color=COLOURS["random"], linestyle=DASHES)
                 finish(axes, column, last=index >= len(present) - (1 if len(columns) > 1 else 2))
                 if column == columns[0]:
-                    axes.set_title(f"{world}\n{spoken_count([group])}", loc="left")
+                    axes.set_title(f"{world}\n{spoken_count(_all(look, [group]))}", loc="left")
         for axes in places:
             axes.set_visible(False)
+        if any(len(look.results.variants(group)) > 1 for group in present.values()):
+            legend(figure, panels, 2)
         return figure
 
     return draw
@@ -137,12 +142,11 @@ def between(look: Look) -> Any:
         world = list(present)[place]
         groups = {name: present[world][name] for name in names}
         for name, group in groups.items():
-            draw_curve(above, curve(group, "entropy", aggregate=look.aggregate), COLOURS[name], OBJECTIVES[name].title)
+            draw_agent(above, look, group, "entropy", COLOURS[name], OBJECTIVES[name].title)
         level = float(np.mean(groups["s-adapt"].columns["h_random"]))
         above.axhline(level, color=COLOURS["random"], linewidth=1, linestyle=DASHES, label="Random", zorder=1)
-        share = curve(groups["s-adapt"], "alpha", aggregate=look.aggregate)
-        draw_curve(below, share, COLOURS["s-adapt"], OBJECTIVES["s-adapt"].title)
-        above.set_title(f"{world}\n{spoken_count(list(groups.values()))}", loc="left")
+        draw_agent(below, look, groups["s-adapt"], "alpha", COLOURS["s-adapt"], OBJECTIVES["s-adapt"].title)
+        above.set_title(f"{world}\n{spoken_count(_all(look, groups.values()))}", loc="left")
         finish(above, "entropy", last=False)
         finish(below, "alpha", last=True)
         above.tick_params(labelbottom=False)

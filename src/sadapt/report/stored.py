@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +36,8 @@ class Group(NamedTuple):
     seeds: tuple[int, ...]
     columns: dict[str, np.ndarray]
     """[seeds, rows]; not a number where a cell is empty."""
+    settings: dict[str, Any] = {}  # noqa: RUF012 (shared, and never written to)
+    """As they are stored, but for the seed."""
 
     def final(self, column: str) -> np.ndarray:
         """Per seed, the mean of the last tenth of the run."""
@@ -72,9 +75,15 @@ class Results(NamedTuple):
     """Runs of an agent that is also there with more seeds under other settings."""
     left_out: tuple[LeftOut, ...] = ()
     """Folders whose runs cannot be used, or not beside the others."""
+    others: dict[Agent, tuple[Group, ...]] = {}  # noqa: RUF012 (shared, and never written to)
+    """The groups of those."""
 
     def get(self, env: str, objective: str, *, marginal: str = "auto", learner: str = "pqn") -> Group | None:
         return self.groups.get(Agent(env, objective, marginal, learner))
+
+    def variants(self, group: Group) -> tuple[Group, ...]:
+        """A group, and the same agent's of other settings."""
+        return (group, *self.others.get(group.agent, ()))
 
     def worlds(self, learner: str) -> list[str]:
         return sorted({agent.env for agent in self.groups if agent.learner == learner})
@@ -103,22 +112,24 @@ def load(folder: str | Path) -> Results:
         else:
             agent = Agent(settings.env, settings.objective, settings.marginal.name, settings.learner.name)
             plain = {**config.to_dict(settings), "seed": 0}
-            alike.setdefault((agent, str(plain)), []).append(Run(settings.seed, run, rows))
+            alike.setdefault((agent, json.dumps(plain)), []).append(Run(settings.seed, run, rows))
     return _chosen(alike, unfinished, left_out)
 
 
 def _chosen(alike: dict[tuple[Agent, str], list[Run]], unfinished: list[Path], left_out: list[LeftOut]) -> Results:
     """Of several variants of an agent the one with the most seeds, then the longest."""
     best: dict[Agent, Group] = {}
+    others: dict[Agent, tuple[Group, ...]] = {}
     aside: list[Path] = []
-    for (agent, _), runs in alike.items():
-        group = _group(agent, _comparable(runs, left_out))
+    for (agent, settings), runs in alike.items():
+        group = _group(agent, _comparable(runs, left_out))._replace(settings=json.loads(settings))
         rival = best.setdefault(agent, group)
         if rival is group:
             continue
         worse, best[agent] = sorted((group, rival), key=lambda each: (len(each.seeds), each.total))
+        others[agent] = (*others.get(agent, ()), worse)
         aside += [folder.path for folder in worse.folders]
-    return Results(best, tuple(unfinished), tuple(aside), tuple(left_out))
+    return Results(best, tuple(unfinished), tuple(aside), tuple(left_out), others)
 
 
 def _comparable(runs: list[Run], left_out: list[LeftOut]) -> list[Run]:

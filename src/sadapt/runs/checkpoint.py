@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ def write(path: Path, tensors: dict[str, np.ndarray], facts: dict[str, Any]) -> 
     partial = path.with_name(path.name + PARTIAL)
     metadata = {"facts": json.dumps(facts, sort_keys=True), "sha256": NO_DIGEST}
     try:
+        mode = _usual_mode(partial)
         save_file(tensors, partial, metadata)
         with open(partial, "r+b") as file:
             place = _digest_place(_header(file))
@@ -72,7 +74,7 @@ def write(path: Path, tensors: dict[str, np.ndarray], facts: dict[str, Any]) -> 
             file.write(digest.encode("ascii"))
             file.flush()
             os.fsync(file.fileno())
-        partial.chmod(0o644)
+        partial.chmod(mode)
         partial.replace(path)
         _sync_folder(path.parent)
     except (OSError, SafetensorError) as error:
@@ -82,6 +84,13 @@ def write(path: Path, tensors: dict[str, np.ndarray], facts: dict[str, Any]) -> 
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def _usual_mode(partial: Path) -> int:
+    """Who may read a new file, as the user's umask has it; safetensors makes its files private."""
+    partial.unlink(missing_ok=True)
+    partial.touch()
+    return stat.S_IMODE(partial.stat().st_mode)
 
 
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -1,0 +1,108 @@
+"""One Gymnasium world, made from its registered spec: it shows arrays, and answers as Gymnasium says or not at all."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from sadapt.envs.spaces import Odd, part, seen, taken
+from sadapt.errors import UserError
+from sadapt.registry import import_modules
+
+PREFIX, OBS_KEY = "gym:", "--obs-key"
+WORDS: dict[str, Any] = {"max_episode_steps": -1, "disable_env_checker": True}
+"""No time limit of the world's own: episodes are ours."""
+DRAWING = {"render_mode": "rgb_array"}
+
+
+class Plain(gym.Wrapper):
+    """A world that shows the asked-for part as arrays, and nothing in its infos: those may be of any kind."""
+
+    def __init__(self, env: gym.Env, obs_key: str | None) -> None:
+        super().__init__(env)
+        name = PREFIX + (env.spec.id if env.spec is not None else "world")
+        space, self._path = part(name, env.observation_space, obs_key, OBS_KEY)
+        self.seen = seen(name, space)
+        low, high = (0, 255) if self.seen.dtype == np.uint8 else (-np.inf, np.inf)
+        self.observation_space = gym.spaces.Box(low, high, self.seen.shape, dtype=self.seen.dtype)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        answer: Any = self.env.reset(seed=seed, options=options) if options else self.env.reset(seed=seed)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise Odd("answered without the two values (observation, info) that Gymnasium expects")
+        return self._looked(answer[0]), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        answer: Any = self.env.step(action)
+        if not isinstance(answer, tuple) or len(answer) != 5:
+            raise Odd(
+                "answered without the five values (observation, reward, terminated, truncated, info) of Gymnasium"
+            )
+        obs, reward, terminated, truncated, _ = answer
+        number = np.asarray(reward)
+        if number.size != 1 or number.dtype.kind not in "fiub" or not math.isfinite(number.item()):
+            raise Odd(f"gave the reward {reward!r}")
+        return self._looked(obs), float(number.item()), bool(terminated), bool(truncated), {}
+
+    def _looked(self, obs: Any) -> np.ndarray:
+        try:
+            return self.seen.encode(taken(obs, self._path))
+        except (KeyError, IndexError, TypeError) as error:
+            raise Odd(f"showed {type(obs).__name__} without {'.'.join(self._path)}") from error
+
+
+def made(spec: Any, obs_key: str | None, **words: Any) -> Plain:
+    """The world; whatever its making raises is told as its own."""
+    try:
+        world = gym.make(spec, **WORDS, **words)
+    except Exception as error:  # whatever that code does
+        what = str(error) if isinstance(error, gym.error.Error | ImportError) else f"{type(error).__name__}: {error}"
+        raise UserError(f"{PREFIX}{spec.id} could not be made: {what}") from error
+    try:
+        return Plain(world, obs_key)
+    except UserError:
+        world.close()
+        raise
+
+
+def made_after(modules: Sequence[str], spec: Any, obs_key: str | None) -> Plain:
+    """In a process of its own: the world, after the modules that the user asked to import."""
+    import_modules(modules)
+    return made(spec, obs_key)
+
+
+def made_to_draw(spec: Any, obs_key: str | None) -> Plain:
+    """The world as one that draws pictures, if it can and the libraries that it draws with are there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return made(spec, obs_key, **DRAWING) if _draws(spec, obs_key) else made(spec, obs_key)
+
+
+def _draws(spec: Any, obs_key: str | None) -> bool:
+    try:
+        world = made(spec, obs_key, **DRAWING)
+        try:
+            world.reset()
+            return picture(world) is not None
+        finally:
+            world.close()
+    except Exception:  # whatever that code does
+        return False
+
+
+def picture(world: gym.Env) -> np.ndarray | None:
+    """What a world draws, uint8[height, width, 3]; None if that is no picture."""
+    found: Any = world.render() if world.render_mode == "rgb_array" else None
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiub" or not found.size:
+        return None
+    found = found[..., None] if found.ndim == 2 else found
+    if found.ndim != 3 or found.shape[-1] not in (1, 3, 4):
+        return None
+    if found.dtype != np.uint8:
+        found = np.clip(np.nan_to_num(found) * (255 if found.dtype.kind == "f" and found.max() <= 1 else 1), 0, 255)
+    return np.broadcast_to(found[..., :3], (*found.shape[:2], 3)).astype(np.uint8)

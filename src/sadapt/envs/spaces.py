@@ -1,0 +1,137 @@
+"""What a Gymnasium space shows, as arrays: the part that was asked for, its shape and bounds, and how it becomes one.
+
+Nothing here imports JAX: a world's own process, and the wrappers, need none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+
+from sadapt.errors import UserError, nearest
+
+Path = tuple[Any, ...]
+"""Keys of dictionaries and places in tuples, from the observation down to the part."""
+VISIBLE = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete, spaces.Tuple)
+EXPECTED = "Box, Discrete, MultiBinary, MultiDiscrete, a Tuple or a Dict of them"
+
+
+class Odd(Exception):
+    """A world answered what it must not; the message goes on after the world's name."""
+
+
+class Seen(NamedTuple):
+    """Observations as arrays."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    low: float
+    high: float
+    encode: Callable[[Any], np.ndarray]
+    """An observation as such an array; `Odd` if it is none of its space."""
+
+
+def part(source: str, space: spaces.Space, key: str | None, option: str) -> tuple[spaces.Space, Path]:
+    """The observation space, or the part of it that was asked for; `a.b` is the part b of the part a."""
+    if key is not None and not isinstance(space, spaces.Dict):
+        raise UserError(f"{source} shows no dictionary, so {option} {key} means nothing to it; leave it away")
+    path: Path = ()
+    while isinstance(space, spaces.Dict):
+        if not key:
+            parts = ", ".join(_paths(space))
+            raise UserError(f"{source} shows a dictionary ({parts}): say which part with {option}")
+        name = key if key in space.spaces else key.partition(".")[0]
+        if name not in space.spaces:
+            inside = f" in {'.'.join(path)}" if path else ""
+            raise UserError(f"{source} has no observation {name!r}{inside}: {nearest(name, space.spaces)}")
+        space, path, key = space.spaces[name], (*path, name), key[len(name) + 1 :]
+    if key:
+        raise UserError(f"{source} shows no dictionary in {'.'.join(path)}, so {key!r} is no part of it; leave it away")
+    return space, path
+
+
+def _paths(space: spaces.Dict) -> Iterator[str]:
+    """Every part that can be seen, as it is asked for."""
+    for name, inner in space.spaces.items():
+        if isinstance(inner, spaces.Dict):
+            yield from (f"{name}.{below}" for below in _paths(inner))
+        elif isinstance(inner, VISIBLE):
+            yield name
+
+
+def taken(obs: Any, path: Path) -> Any:
+    """The part of an observation, of one world or of several."""
+    for name in path:
+        obs = obs[name]
+    return obs
+
+
+def seen(source: str, space: spaces.Space) -> Seen:
+    """How observations of a space become arrays: numbers as they are, choices as one 1 among zeros."""
+    if isinstance(space, spaces.Discrete):
+        return _choice(int(space.n), int(space.start))
+    if isinstance(space, spaces.MultiBinary):
+        return _numbers((math.prod(space.shape),), np.uint8, 0.0, 1.0, space.shape)
+    if isinstance(space, spaces.MultiDiscrete):
+        options = zip(space.nvec.reshape(-1), space.start.reshape(-1), strict=True)
+        return _joined([_choice(int(n), int(start)) for n, start in options], lambda obs: np.reshape(obs, -1))
+    if isinstance(space, spaces.Tuple) and space.spaces:
+        return _joined([seen(source, inner) for inner in space.spaces], lambda obs: obs)
+    if isinstance(space, spaces.Box) and 0 not in space.shape:
+        low, high = float(np.min(space.low)), float(np.max(space.high))
+        small = space.dtype is not None and space.dtype.kind in "ub" and low >= 0 and high <= 255
+        return _numbers(space.shape or (1,), np.uint8 if small else np.float32, low, high, space.shape)
+    raise UserError(f"{source} has the observation space {space}; expected {EXPECTED}, not empty: wrap it")
+
+
+def _choice(size: int, start: int) -> Seen:
+    def encode(obs: Any) -> np.ndarray:
+        place = np.asarray(obs)
+        if place.size != 1 or place.dtype.kind not in "iub" or not 0 <= place.item() - start < size:
+            raise Odd(f"showed {obs!r}; its space says one of {start} to {start + size - 1}")
+        return (np.arange(size) == place.item() - start).astype(np.uint8)
+
+    return Seen((size,), np.uint8, 0.0, 1.0, encode)
+
+
+def _numbers(shape: tuple[int, ...], dtype: Any, low: float, high: float, given: tuple[int, ...]) -> Seen:
+    whole = np.dtype(dtype).kind == "u"
+
+    def encode(obs: Any) -> np.ndarray:
+        entries = np.asarray(obs)
+        if entries.shape != given:
+            raise Odd(f"showed an observation of shape {entries.shape}; its space says {given}")
+        if entries.dtype.kind not in "fiub":
+            raise Odd(f"showed an observation of {entries.dtype}; its space says numbers")
+        if whole and not (entries.min() >= low and entries.max() <= high):
+            raise Odd(
+                f"showed values from {entries.min()} to {entries.max()}; its space says whole numbers from {low:g} to "
+                f"{high:g}"
+            )
+        with np.errstate(over="ignore"):
+            found = entries.astype(dtype).reshape(shape)
+        if not whole and not np.isfinite(found).all():
+            raise Odd("showed an observation that is not finite")
+        return found
+
+    return Seen(shape, dtype, low, high, encode)
+
+
+def _joined(parts: Sequence[Seen], split: Callable[[Any], Any]) -> Seen:
+    """Several parts as one vector."""
+    small = all(each.dtype == np.uint8 and each.high == parts[0].high for each in parts)
+    dtype = np.uint8 if small else np.float32
+
+    def encode(obs: Any) -> np.ndarray:
+        rows = split(obs)
+        if len(rows) != len(parts):
+            raise Odd(f"showed {len(rows)} parts; its space says {len(parts)}")
+        pairs = zip(parts, rows, strict=True)
+        return np.concatenate([each.encode(row).reshape(-1) for each, row in pairs]).astype(dtype)
+
+    size = sum(math.prod(each.shape) for each in parts)
+    return Seen((size,), dtype, min(each.low for each in parts), max(each.high for each in parts), encode)
