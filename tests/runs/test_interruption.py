@@ -60,12 +60,13 @@ def launching(monkeypatch, launch) -> None:
 
 
 @pytest.mark.parametrize("how", [at_once, swallowed, swallowed_and_gone_on, turned_into_something_else])
-def test_before_the_first_step_a_run_stops_at_once_and_says_so(tmp_path, monkeypatch, how):
+def test_before_the_first_step_a_run_stops_at_once_and_says_so(tmp_path, monkeypatch, capsys, how):
     launching(monkeypatch, how)
     with pytest.raises(Stop, match="stopped before its first step; `sadapt resume") as stop:
         api.train(small(), out=tmp_path / "run", options=QUIET)
     assert stop.value.code == 130
     assert RunFolder(tmp_path / "run").read_status()["state"] == "stopped"
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

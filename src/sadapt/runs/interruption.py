@@ -23,6 +23,8 @@ class Requests:
     received: int | None = None
     answered: bool = False
     """Whether whoever is at work looks here now and then, so that nothing has to be broken off."""
+    obeyed: bool = False
+    """Whether whoever was at work is stopping, so that nothing more has to be said or broken off."""
     open: bool = False
     """Whether there is something to stop yet, and still."""
 
@@ -56,7 +58,7 @@ def requests() -> Iterator[Requests]:
 
     def heard(number: int, _: FrameType | None) -> None:
         asked.received = asked.received or number
-        if asked.open and not asked.answered:
+        if asked.open and not (asked.answered or asked.obeyed):
             raise KeyboardInterrupt
 
     listener = threading.Thread(target=_listen, args=(reader, asked), daemon=True)
@@ -89,7 +91,7 @@ def _listen(reader: int, asked: Requests) -> None:
     """Notes signals as they come, until the pipe says 0; repeats one that a library has swallowed."""
     before = False
     while True:
-        unheeded = before and asked.open and not asked.answered
+        unheeded = before and asked.open and not (asked.answered or asked.obeyed)
         if not select.select([reader], [], [], AGAIN if unheeded else None)[0]:
             _thread.interrupt_main(signal.SIGTERM)
             continue
@@ -100,7 +102,7 @@ def _listen(reader: int, asked: Requests) -> None:
             continue
         if before and number == signal.SIGINT:
             os._exit(128 + number)
-        if asked.open and asked.answered and not before:
+        if asked.open and asked.answered and not (asked.obeyed or before):
             with contextlib.suppress(OSError, ValueError):  # nobody is there to read it
                 print("\nstopping after this chunk of steps; Ctrl-C again to stop at once", file=sys.stderr, flush=True)
         asked.received, before = asked.received or number, True

@@ -146,13 +146,13 @@ def _drive(prog: Program, seeds: Sequence[int], first: First, recorder: Recorder
                 _advance(prog, drive, first(drive), recorder, shown, asked)
             recorder.tell("finished")
         except BaseException as error:
-            under_way, asked.answered = asked.answered, True
-            ending = _ending(error, recorder, asked, under_way)
+            asked.obeyed = True
+            ending = _ending(error, recorder, asked)
             if ending is None:
                 raise
             raise ending from error
         finally:
-            asked.answered = asked.received is not None
+            asked.answered, asked.obeyed = False, asked.received is not None
             recorder.close()
 
 
@@ -190,10 +190,10 @@ def _onlooker(display: Display | None) -> Display:
     return show
 
 
-def _ending(error: BaseException, recorder: Recorder, asked: Requests, under_way: bool) -> Stop | None:
+def _ending(error: BaseException, recorder: Recorder, asked: Requests) -> Stop | None:
     """Writes down how a run ended before its time; what is to be told of it, if more than the error itself."""
     folder = recorder.folders[0]
-    if isinstance(error, OSError) and recorder.writing and (asked.received is None or under_way):
+    if isinstance(error, OSError) and recorder.writing and (asked.received is None or asked.answered):
         recorder.tell_if_possible("stopped", message=str(error))
         return Stop(
             f"the run stopped at step {recorder.step:,}: {error.filename or folder} could not be written "
