@@ -42,7 +42,8 @@ def standard_promotion():
 def small(learner: str = "pqn", **changes) -> Settings:
     """A run of a few seconds on Tetris."""
     sizes = {"hidden": 16, "arms": "together", "random_episodes": 4, "horizon": 20, "seed": 5, "log_interval": 500}
-    return api.settings("tetris", learner=learner, **{**sizes, **SIZES[learner], **changes})
+    paper = {"bandit": "ucb", "feedback": "entropy"}
+    return api.settings("tetris", learner=learner, **{**sizes, **paper, **SIZES[learner], **changes})
 
 
 @pytest.fixture(scope="session")

@@ -231,7 +231,7 @@ def test_a_second_process_is_refused(tmp_path, two_checkpoints):
 
 def test_a_run_that_diverges_keeps_its_last_good_checkpoint(tmp_path):
     options = dataclasses.replace(QUIET, checkpoint_interval=1e-6)
-    settings = small(learning_rate=float("inf"), final_learning_rate=float("inf"))
+    settings = small(learning_rate=1e30, final_learning_rate=1e30)
     with pytest.raises(Stop, match=r"loss .* at step .*--learning-rate"):
         api.train(settings, out=tmp_path / "run", options=options)
     run = find(tmp_path / "run")
