@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import gymnasium as gym
 import jax
 import numpy as np
@@ -154,6 +158,33 @@ def test_a_world_whose_process_ends_is_named():
     with pytest.raises(WorldFailed, match="gym:Odd/Mortal-v0 raised"):
         worlds.step(jax.random.key(0), np.zeros(2, int))
     worlds.close()
+
+
+INTERRUPTED = """
+import os, signal, sys, time
+import jax, numpy as np
+from sadapt.envs.gymnasium_world import gymnasium_world
+
+if __name__ == "__main__":
+    worlds = gymnasium_world("gym:CartPole-v1").open(2)
+    worlds.restart(jax.random.key(0), np.ones(2, bool))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)
+        os.killpg(os.getpgrp(), number)
+        time.sleep(0.2)
+        worlds.step(jax.random.key(0), np.zeros(2, int))
+    worlds.close()
+    print("went on")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="groups of processes")
+def test_worlds_outlive_what_stops_the_program(tmp_path):
+    """Ctrl-C reaches all processes of a terminal at once; a run could not be saved in worlds that are gone."""
+    (tmp_path / "script.py").write_text(INTERRUPTED)
+    words = [sys.executable, str(tmp_path / "script.py")]
+    done = subprocess.run(words, capture_output=True, text=True, start_new_session=True, timeout=120)
+    assert done.stdout == "went on\n", done.stderr
 
 
 IDS = sorted(each for each, spec in gym.registry.items() if str(spec.entry_point).startswith("gymnasium."))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
+import os
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -71,7 +73,13 @@ def made(spec: Any, obs_key: str | None, **words: Any) -> Plain:
 
 
 def made_after(modules: Sequence[str], spec: Any, obs_key: str | None) -> Plain:
-    """In a process of its own: the world, after the modules that the user asked to import."""
+    """In a process of its own: the world, after the modules that the user asked to import.
+
+    Ctrl-C, and what else is meant for the whole group of processes, is for the program alone: it saves the run first,
+    then ends its worlds.
+    """
+    if multiprocessing.parent_process() is not None and os.name == "posix":
+        os.setpgrp()
     import_modules(modules)
     return made(spec, obs_key)
 
