@@ -198,4 +198,5 @@ def unknown(settings: Composite, name: str) -> UserError:
         return UserError(f"unknown setting {name!r}: {nearest(name, names(settings))}")
     kind, parts = found
     mine = f"the {spoken(kind)} {get(settings, kind)!r}"
-    return UserError(f"{mine} has no setting {name!r}, which is one of {', '.join(parts)}: leave it out")
+    instead = "" if kind == "env" else f", or ask for --{kind} {parts[0]}"
+    return UserError(f"{mine} has no setting {name!r}, which is one of {', '.join(parts)}: leave it out{instead}")
