@@ -41,7 +41,7 @@ ALWAYS = "--tensorboard off --quiet"
 PQN = "--learner pqn --num-envs 16 --num-steps 16 --total-timesteps 81920 --log-interval 16384 --random-episodes 8"
 DQN = (
     "--learner dqn --buffer-size 4000 --learning-starts 500 --target-network-frequency 500 --train-frequency 8 "
-    "--exploration-fraction 0.5 --total-timesteps 4000 --log-interval 500 --random-episodes 8"
+    "--start-e 0.5 --end-e 0.5 --total-timesteps 4000 --log-interval 500 --random-episodes 8"
 )
 OUTSIDE = (
     "--learner pqn --num-envs 1 --num-steps 32 --minibatch-size 32 --total-timesteps 5120 --log-interval 1024 "

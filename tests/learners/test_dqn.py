@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sadapt.learners.dqn import both_arms, td_error
+from sadapt.learners.dqn import both_arms, exploration, td_error
 from sadapt.learners.replay import Batch
+from sadapt.learners.table import DQNSettings
 from sadapt.motivation.augmented import Augmented
 
 Q_TM1, Q_T = jnp.array([1.0, 2.0, 3.0]), jnp.array([4.0, 6.0, 5.0])
@@ -52,3 +53,16 @@ def test_relabelling_lives_every_transition_in_both_arms():
     np.testing.assert_array_equal(both.action, [3, 4, 3, 4])
     np.testing.assert_array_equal(both.surprise, [7, 8, 7, 8])
     np.testing.assert_array_equal(both.terminal, [False, True, False, True])
+
+
+STEPS = jnp.array([0, 250_000, 500_000, 1_000_000])
+
+
+@pytest.mark.parametrize("total", [1_000_000, 10_000_000])
+def test_a_shorter_training_explores_as_the_beginning_of_the_papers(total):
+    np.testing.assert_allclose(exploration(DQNSettings(), total)(STEPS), [1, 0.7525, 0.505, 0.01], rtol=1e-6)
+
+
+def test_exploration_ends_with_the_training():
+    epsilon = exploration(DQNSettings(start_e=1.0, end_e=0.0), 1_000)
+    np.testing.assert_allclose(epsilon(jnp.array([0, 500, 1_000, 2_000])), [1, 0.5, 0, 0])

@@ -63,7 +63,7 @@ def coin(key):
 DQN = {
     "learner": "dqn", "num_envs": 1, "total_timesteps": 9000, "learning_rate": 1e-3, "batch_size": 32,
     "buffer_size": 4000, "train_frequency": 2, "learning_starts": 1000, "target_network_frequency": 100, "end_e": 0.5,
-    "exploration_fraction": 0.5, "snapshot_interval": 4,
+    "exploration_steps": 4500, "snapshot_interval": 4,
 }  # fmt: skip
 SIDE_BY_SIDE = {"num_envs": 16, "total_timesteps": 40_000, "learning_rate": 3e-3, "num_steps": 4, "minibatch_size": 32}
 LEARNERS = {

@@ -106,6 +106,12 @@ def test_settings_of_the_version_before_are_read_by_their_names():
     assert found.learner.settings.gamma == 0.9
 
 
+def test_a_share_of_exploration_is_read_as_steps():
+    written = {**FORMER, "learner": {"kind": "dqn", "exploration_fraction": 0.25}}
+    assert config.from_dict(written, "here").learner.settings.exploration_steps == 1_000_000
+    assert config.from_dict(FORMER | {"learner": {"kind": "pqn"}}, "here").learner.name == "pqn"
+
+
 def test_a_part_that_is_not_known_here_stays_as_it_was_written():
     written = {"env": "their-world", "imports": ["theirs"], "world": {"size": 3},
                "learner": {"kind": "their-learner", "rate": 0.5}}  # fmt: skip

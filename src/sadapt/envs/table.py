@@ -124,7 +124,7 @@ MINATAR: dict[str, Family] = {
 }  # fmt: skip
 ATARI_USUAL = {"std_floor": 1 / 255, "random_episodes": 20}
 """A grey level as the Gaussian's floor, since cells deviate by hundredths; fewer random games, since each is long."""
-ATARI_LEARNERS = {"dqn": {"exploration_fraction": 0.5, "learning_starts": 80_000, "snapshot_interval": 8}}
+ATARI_LEARNERS = {"dqn": {"exploration_steps": 5_000_000, "learning_starts": 80_000, "snapshot_interval": 8}}
 
 
 def _row(name: str, maker: str, family: Family, settings: type, **hints: Any) -> None:
@@ -171,7 +171,7 @@ for _game, _family in MINATAR.items():
         size=(10, 10),
         gymnasium_id=f"sadapt/MinAtar{_game.title().replace('-', '')}-v0",
         usual={"ucb_c": 2.0},
-        learners={"dqn": {"exploration_fraction": 0.5}},
+        learners={"dqn": {"exploration_steps": 5_000_000}},
     )
 _row(
     "atari-freeway",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -79,10 +80,15 @@ def memory(task: Task, settings: DQNSettings) -> Replay:
     )
 
 
+def exploration(settings: DQNSettings, total_steps: int) -> Callable[[Array], Array]:
+    """epsilon by step: a shorter training is the beginning of a longer one, but explores no longer than it lasts."""
+    return linear_epsilon(settings.start_e, settings.end_e, min(settings.exploration_steps, total_steps))
+
+
 def dqn(task: Task, settings: DQNSettings = DQNSettings()) -> Learner:
     """DQN over `task.num_envs` worlds side by side."""
     adam = optax.adam(settings.learning_rate)
-    epsilon = linear_epsilon(settings.start_e, settings.end_e, settings.exploration_fraction * task.total_steps)
+    epsilon = exploration(settings, task.total_steps)
     network, kept = task.network(task.env.num_actions), memory(task, settings)
     view = jax.vmap(network.view)
 

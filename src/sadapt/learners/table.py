@@ -52,8 +52,8 @@ class DQNSettings(Checked):
     """First probability of a random action."""
     end_e: Share = 0.01
     """Last probability of a random action."""
-    exploration_fraction: Share = 0.1
-    """Share of the training in which that probability falls."""
+    exploration_steps: Count = 1_000_000
+    """Environment steps in which that probability falls, as in the paper's 10M; all of a shorter training."""
     double: bool = False
     """Double DQN: the online network picks the action that the target network values."""
     huber: bool = False

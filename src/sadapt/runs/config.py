@@ -116,6 +116,8 @@ def _former(given: Mapping[str, Any]) -> Settings:
     for name in ("motivation", "network", "learner"):
         flat |= _object(given, name)
     flat["learner"] = flat.pop(KIND, "pqn")
+    if flat["learner"] == "dqn" and "exploration_fraction" in flat:
+        flat["exploration_steps"] = max(1, round(flat["exploration_fraction"] * flat["total_timesteps"]))
     flat["imports"] = (flat["imports"],) if flat.get("imports") else ()
     settings = all_changed(Settings(world=flat.pop("env")), {kind: flat.pop(kind) for kind in KINDS if kind in flat})
     return all_changed(settings, {name: value for name, value in flat.items() if name in names(settings)})
