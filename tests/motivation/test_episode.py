@@ -14,7 +14,7 @@ import pytest
 from sadapt.envs.base import Step
 from sadapt.errors import UserError
 from sadapt.motivation.bandits import fixed, ucb
-from sadapt.motivation.bandits.ucb import MeansState
+from sadapt.motivation.bandits.ucb import fresh_means
 from sadapt.motivation.episode import Answer, Episode, Fresh, episodes
 from sadapt.motivation.feedback import RandomAgent, away_from_random
 from sadapt.motivation.marginals import MAX_COUNT, bernoulli, gaussian
@@ -367,10 +367,8 @@ FRESH_FOUR = Fresh(
         jnp.uint8
     ),
 )
-BANDIT = MeansState(
-    means=jnp.array([0.3, 0.6], jnp.float32),
-    counts=jnp.array([2.0, 3.0], jnp.float32),
-    pending=jnp.array([2.0, 2.0], jnp.float32),
+BANDIT = fresh_means(2, jnp)._replace(
+    means=jnp.array([0.3, 0.6], jnp.float32), counts=jnp.array([2, 3]), pending=jnp.array([2.0, 2.0], jnp.float32)
 )
 
 

@@ -21,3 +21,10 @@ def scatter_add(xp: Any, where: Any, values: Any, size: int) -> Any:
     if xp is np:
         return np.bincount(where, values, size).astype(values.dtype)
     return xp.zeros(size, values.dtype).at[where].add(values)
+
+
+def carried(xp: Any, touched: Any, total: Any, lost: Any, step: Any) -> tuple[Any, Any]:
+    """total + step where touched, with what rounding cut off carried over to the next step (Kahan's sum)."""
+    wanted = xp.where(touched, step + lost, xp.float32(0))
+    after = total + wanted
+    return after, xp.where(touched, wanted - (after - total), lost)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from sadapt.errors import UserError
-from sadapt.motivation.arrays import array_module, scatter_add
+from sadapt.motivation.arrays import array_module, carried, scatter_add
 
 NormaliserState = Any
 
@@ -113,13 +113,6 @@ def merge(at: Slots, state: RunningState, arm: Any, time: Any, reward: Any) -> R
     change = (squares - heard * state.variance) / every
     variance, variance_lost = carried(xp, heard > 0, state.variance, state.variance_lost, change)
     return RunningState(count, mean, lost, xp.maximum(variance, 0), variance_lost)
-
-
-def carried(xp: Any, touched: Any, total: Any, lost: Any, step: Any) -> tuple[Any, Any]:
-    """total + step where touched, with what rounding cut off carried over to the next step (Kahan's sum)."""
-    wanted = xp.where(touched, step + lost, xp.float32(0))
-    after = total + wanted
-    return after, xp.where(touched, wanted - (after - total), lost)
 
 
 def unnormalised() -> Normaliser:

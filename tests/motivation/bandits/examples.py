@@ -5,15 +5,16 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from sadapt.motivation.bandits.ucb import MeansState
+from sadapt.motivation.bandits.ucb import MeansState, fresh_means
 from sadapt.motivation.episode import episodes
 from sadapt.motivation.marginals import bernoulli
 from tests.motivation.worlds import line
 
 
-def state(means, counts, pending=None):
-    empty = [0.0] * len(means)
-    return MeansState(*(jnp.array(x, jnp.float32) for x in (means, counts, pending or empty)))
+def state(means, counts, pending=None, xp=jnp) -> MeansState:
+    fresh = fresh_means(len(means), xp)
+    given = {"means": means, "counts": counts, "pending": pending or fresh.pending}
+    return fresh._replace(**{name: xp.asarray(x, getattr(fresh, name).dtype) for name, x in given.items()})
 
 
 def choose(bandit):

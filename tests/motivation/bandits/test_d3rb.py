@@ -15,8 +15,9 @@ from sadapt.motivation.bandits.d3rb import D3RBSettings, D3RBState, d3rb
 TIE = np.array([0.9, 0.1], np.float32)
 
 
-def state(sums, counts, pending, regret, xp=np):
-    return D3RBState(*(xp.asarray(each, xp.float32) for each in (sums, counts, pending, regret)))
+def state(means, counts, pending, regret, xp=np):
+    means, pending, regret = (xp.asarray(each, xp.float32) for each in (means, pending, regret))
+    return D3RBState(means, xp.asarray(counts, xp.int32), pending, regret, xp.zeros_like(means))
 
 
 @pytest.mark.parametrize("xp", [np, jnp])
@@ -45,10 +46,10 @@ def test_an_arm_that_does_too_badly_has_its_estimate_doubled(feedback, doubled):
     d / sqrt(100) = 0.1 plus the width is 0.121 (or 0.131 after a 1): doubled, unless its mean was as high before.
     """
     bandit = d3rb(2, D3RBSettings(d3rb_c=0.1, d3rb_start=1.0, d3rb_delta=0.1), xp=np)
-    before = state((0 if doubled else 90, 90), (99, 100), (1, 0), (1, 1))
+    before = state((0 if doubled else 90 / 99, 0.9), (99, 100), (1, 0), (1, 1))
     after = bandit.update(before, np.int32(0), np.float32(feedback))
     width = 0.1 * math.sqrt(math.log(20 * math.log(100)) / 100)
-    assert ((after.sums[0] / 100 + 0.1 + width) < 0.9 - width) == doubled
+    assert ((after.means[0] + 0.1 + width) < 0.9 - width) == doubled
     np.testing.assert_array_equal(after.regret, [2, 1] if doubled else [1, 1])
     np.testing.assert_array_equal(after.counts, [100, 100])
     np.testing.assert_array_equal(after.pending, [0, 0])

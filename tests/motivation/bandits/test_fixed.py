@@ -18,7 +18,7 @@ from tests.motivation.bandits.examples import choose, state
 def test_fixed_never_changes_its_mind_and_keeps_count(arm):
     bandit = fixed(arm)
     current = state((0.0, 0.0), (0, 0))._replace(
-        means=jnp.where(jnp.arange(2) == arm, 0.0, 9.0).astype(jnp.float32), counts=jnp.ones(2)
+        means=jnp.where(jnp.arange(2) == arm, 0.0, 9.0).astype(jnp.float32), counts=jnp.ones(2, jnp.int32)
     )
     current, picked = choose(bandit)(jax.random.key(0), current, jnp.ones(10, bool))
     np.testing.assert_array_equal(picked, [arm] * 10)

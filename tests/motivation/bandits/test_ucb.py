@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sadapt.errors import UserError
 from sadapt.motivation.bandits import fixed, ucb
-from sadapt.motivation.bandits.ucb import MeansState, UCBSettings
+from sadapt.motivation.bandits.ucb import UCBSettings
 from sadapt.motivation.building import build_bandit
 from sadapt.motivation.objectives import objective
 from sadapt.registry import Choice, find
@@ -148,7 +148,7 @@ def test_update_closes_one_pending_pull_of_its_arm():
 @pytest.mark.parametrize("arm", [0, 1])
 def test_an_abandoned_pull_has_never_been(arm):
     bandit = ucb(xp=np)
-    before = MeansState(*(np.array(x, np.float32) for x in ((0.1, 0.4), (1, 2), (3, 2))))
+    before = state((0.1, 0.4), (1, 2), (3, 2), xp=np)
     pulled, _ = fixed(arm, xp=np).select(np.zeros(2), before)
     assert pulled.pending[arm] == before.pending[arm] + 1
     for field, twin in zip(bandit.abandon(pulled, arm), before, strict=True):

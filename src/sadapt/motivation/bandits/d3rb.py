@@ -5,8 +5,8 @@ that does too badly to be consistent with its estimate has it doubled:
 
     u_i / n_i + d_i / sqrt(n_i) + b_i  <  max_j (u_j / n_j - b_j),     b_i = c sqrt(ln(M ln n_i / delta) / n_i)
 
-with u_i the sum of its feedback and M the number of arms. It needs to know neither the arms' learning curves nor when
-the training ends.
+with u_i the sum of its feedback (kept as the mean u_i / n_i) and M the number of arms. It needs to know neither the
+arms' learning curves nor when the training ends.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sadapt.fields import Checked, Positive, Share
-from sadapt.motivation.arrays import array_module
+from sadapt.motivation.arrays import array_module, carried
 from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun
 
 
@@ -32,12 +32,14 @@ class D3RBSettings(Checked):
 
 
 class D3RBState(NamedTuple):
-    """Per arm: sum of its feedback, episodes that ended, that are under way, and the estimate of its regret."""
+    """Per arm: mean of its feedback, episodes that ended, that are under way, and the estimate of its regret."""
 
-    sums: Any
+    means: Any
     counts: Any
     pending: Any
     regret: Any
+    lost: Any
+    """What rounding has cut off the means, so far."""
 
 
 def d3rb(arms: int, settings: D3RBSettings = D3RBSettings(), *, xp: Any = None) -> Bandit:
@@ -47,27 +49,28 @@ def d3rb(arms: int, settings: D3RBSettings = D3RBSettings(), *, xp: Any = None) 
 
     def init() -> D3RBState:
         zeros = xp.zeros((arms,), xp.float32)
-        return D3RBState(zeros, zeros, zeros, xp.full((arms,), settings.d3rb_start, xp.float32))
+        regret = xp.full((arms,), settings.d3rb_start, xp.float32)
+        return D3RBState(zeros, xp.zeros((arms,), xp.int32), zeros, regret, lost=zeros)
 
     def standing(state: D3RBState) -> Standing:
-        return Standing(state.sums / xp.maximum(state.counts, xp.float32(1)), state.counts)
+        return Standing(state.means, state.counts)
 
     def select(draws: Any, state: D3RBState) -> tuple[D3RBState, Any]:
-        balance = state.regret * xp.sqrt(state.counts + state.pending)
+        balance = state.regret * xp.sqrt(state.counts.astype(xp.float32) + state.pending)
         arm = xp.argmax(xp.where(balance == xp.min(balance), draws, xp.float32(-1))).astype(xp.int32)
         return begun(state, arm, xp), arm
 
     def update(state: D3RBState, arm: Any, feedback: Any) -> D3RBState:
-        pulled = (index == arm).astype(xp.float32)
-        sums, counts = state.sums + pulled * feedback, state.counts + pulled
-        n = xp.maximum(counts, xp.float32(1))
+        pulled = index == arm
+        counts = state.counts + pulled.astype(xp.int32)
+        n = xp.maximum(counts, 1).astype(xp.float32)
+        means, lost = carried(xp, pulled, state.means, state.lost, (feedback - state.means) / n)
         inner = xp.float32(arms / settings.d3rb_delta) * xp.maximum(xp.log(n), xp.float32(1))
         width = xp.float32(settings.d3rb_c) * xp.sqrt(xp.log(inner) / n)
-        means = sums / n
         best = xp.max(xp.where(counts > 0, means - width, xp.float32(-xp.inf)))
-        failing = (means + state.regret / xp.sqrt(n) + width < best) & (pulled > 0)
+        failing = (means + state.regret / xp.sqrt(n) + width < best) & pulled
         regret = xp.where(failing, 2 * state.regret, state.regret)
-        return abandon(state, arm)._replace(sums=sums, counts=counts, regret=regret)
+        return abandon(state, arm)._replace(means=means, counts=counts, regret=regret, lost=lost)
 
     def abandon(state: D3RBState, arm: Any) -> D3RBState:
         return abandoned(state, arm, xp)

@@ -22,7 +22,7 @@ def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
         raise UserError("--bandit-patience is for bandits that keep means and counts, as ucb does: use 0 with others")
 
     def select(draws: Any, state: MeansState) -> tuple[MeansState, Any]:
-        pulls = state.counts + state.pending
+        pulls = state.counts.astype(xp.float32) + state.pending
         turn = xp.argmax(xp.where(pulls == xp.min(pulls), draws, xp.float32(-1)))
         chosen = bandit.select(draws, state)[1]
         arm = xp.where(state.heard < episodes, turn.astype(xp.int32), chosen)
@@ -30,7 +30,8 @@ def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
 
     def update(state: MeansState, arm: Any, feedback: Any) -> MeansState:
         after = bandit.update(state, arm, feedback)
-        kept = xp.where(after.heard == episodes, xp.float32(0), xp.float32(1))
-        return after._replace(means=after.means * kept, counts=after.counts * kept)
+        over = after.heard == episodes
+        forgotten = {name: xp.where(over, 0, getattr(after, name)) for name in ("means", "counts", "lost")}
+        return after._replace(**{name: x.astype(getattr(after, name).dtype) for name, x in forgotten.items()})
 
     return bandit._replace(select=select, update=update)

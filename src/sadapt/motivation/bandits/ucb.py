@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sadapt.errors import UserError
 from sadapt.fields import Checked, NotNegative
-from sadapt.motivation.arrays import array_module
+from sadapt.motivation.arrays import array_module, carried
 from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun
 
 
@@ -26,7 +26,15 @@ class MeansState(NamedTuple):
     means: Any
     counts: Any
     pending: Any
-    heard: Any = 0
+    heard: Any
+    lost: Any
+    """What rounding has cut off the means, so far."""
+
+
+def fresh_means(arms: int, xp: Any) -> MeansState:
+    """Nothing pulled, nothing heard; whole numbers count what ended, since 32-bit fractions end at 2^24."""
+    zeros, whole = xp.zeros((arms,), xp.float32), xp.zeros((arms,), xp.int32)
+    return MeansState(means=zeros, counts=whole, pending=zeros, heard=xp.zeros((), xp.int32), lost=zeros)
 
 
 def standing(state: MeansState) -> Standing:
@@ -45,11 +53,10 @@ def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = None) -> Bandit:
     index = xp.arange(arms)
 
     def init() -> MeansState:
-        zeros = xp.zeros((arms,), xp.float32)
-        return MeansState(means=zeros, counts=zeros, pending=zeros, heard=xp.zeros((), xp.int32))
+        return fresh_means(arms, xp)
 
     def select(draws: Any, state: MeansState) -> tuple[MeansState, Any]:
-        pulls = state.counts + state.pending
+        pulls = state.counts.astype(xp.float32) + state.pending
         log_total = xp.log(xp.maximum(xp.sum(pulls), xp.float32(1)))
         bonus = xp.float32(c) * xp.sqrt(log_total / xp.maximum(pulls, xp.float32(1)))
         scores = xp.where(pulls > 0, state.means + bonus, xp.float32(xp.inf))
@@ -57,11 +64,11 @@ def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = None) -> Bandit:
         return begun(state, arm, xp), arm.astype(xp.int32)
 
     def update(state: MeansState, arm: Any, feedback: Any) -> MeansState:
-        pulled = (index == arm).astype(xp.float32)
-        counts = state.counts + pulled
-        step = pulled * (feedback - state.means) / xp.maximum(counts, xp.float32(1))
-        after = abandon(state, arm)
-        return after._replace(means=state.means + step, counts=counts, heard=state.heard + 1)
+        pulled = index == arm
+        counts = state.counts + pulled.astype(xp.int32)
+        step = (feedback - state.means) / xp.maximum(counts, 1).astype(xp.float32)
+        means, lost = carried(xp, pulled, state.means, state.lost, step)
+        return abandon(state, arm)._replace(means=means, counts=counts, heard=state.heard + 1, lost=lost)
 
     def abandon(state: MeansState, arm: Any) -> MeansState:
         return abandoned(state, arm, xp)
