@@ -35,5 +35,6 @@ def shared_programs(tmp_path_factory, worker_id):
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "programs"
     jax.config.update("jax_compilation_cache_dir", str(folder))
+    os.environ["SADAPT_CACHE"] = str(folder / "started")
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
     return folder

@@ -17,6 +17,7 @@ from sadapt import __version__
 from sadapt.cli.entrance import patient_streams, told_failure
 from sadapt.errors import Stop, UserError, nearest
 from sadapt.runs.interruption import Requests, requests
+from sadapt.runs.programs import keep_programs
 
 if TYPE_CHECKING:
     from sadapt.cli.common import Command
@@ -47,16 +48,19 @@ class Row(NamedTuple):
     module: str
     name: str
     about: str
+    compiles: bool = False
 
 
 COMMANDS = {
     "list": Row("worlds", "ListCommand", "every world there is"),
-    "probe": Row("worlds", "ProbeCommand", "which way a world's entropy can be pushed, before any training"),
-    "film": Row("film", "FilmCommand", "film a random or scripted agent"),
-    "train": Row("train", "TrainCommand", "train an agent into a folder of its own"),
-    "resume": Row("runs", "ResumeCommand", "go on with a run from its last checkpoint"),
-    "eval": Row("runs", "EvalCommand", "play a trained agent greedily and tell what it does"),
-    "watch": Row("runs", "WatchCommand", "film a trained agent"),
+    "probe": Row(
+        "worlds", "ProbeCommand", "which way a world's entropy can be pushed, before any training", compiles=True
+    ),
+    "film": Row("film", "FilmCommand", "film a random or scripted agent", compiles=True),
+    "train": Row("train", "TrainCommand", "train an agent into a folder of its own", compiles=True),
+    "resume": Row("runs", "ResumeCommand", "go on with a run from its last checkpoint", compiles=True),
+    "eval": Row("runs", "EvalCommand", "play a trained agent greedily and tell what it does", compiles=True),
+    "watch": Row("runs", "WatchCommand", "film a trained agent", compiles=True),
     "plot": Row("runs", "PlotCommand", "draw the learning curves of runs"),
     "export": Row("runs", "ExportCommand", "write a run's policy into one file"),
     "sweep": Row("sweep", "SweepCommand", "make all runs of a figure, or of a file of your own"),
@@ -110,7 +114,10 @@ def _run(words: list[str]) -> None:
     elif words[0] == "--version":
         print(f"sadapt {__version__}")
     else:
-        _parse(words[0], words[1:]).run()
+        command = _parse(words[0], words[1:])
+        if COMMANDS[words[0]].compiles:
+            keep_programs()
+        command.run()
 
 
 def _code_of(error: BaseException) -> int:

@@ -77,7 +77,6 @@ class Sweep(NamedTuple):
         return Job(
             path=str(self.out / run.path),
             settings=config.to_dict(run.settings),
-            cache=str((self.out / CACHE / "programs").resolve()),
             words=tuple(sys.argv[1:]),
             measure=measure,
             imports=tuple(IMPORTED),

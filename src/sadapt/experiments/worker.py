@@ -30,8 +30,6 @@ class Job(NamedTuple):
     path: str
     """The run's folder."""
     settings: dict[str, Any]
-    cache: str | None = None
-    """Where compiled programs are kept for the next run of the same kind."""
     words: tuple[str, ...] = ()
     """Those after `sadapt` on the command line that asked for the run."""
     measure: bool = False
@@ -94,12 +92,11 @@ def _prepare(job: Job, core: int | None) -> None:
     if job.home and job.home not in sys.path:
         sys.path.insert(0, job.home)
     from sadapt.runs.cores import one_core
+    from sadapt.runs.programs import keep_programs
 
     if os.environ.get("JAX_PLATFORMS", "cpu") == "cpu":
         one_core(core)
-    if job.cache is not None:
-        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", job.cache)
-        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+    keep_programs()
 
 
 def carry_out(job: Job) -> None:
