@@ -15,6 +15,7 @@ A factory is called with what its kind is told about the run, and with `settings
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import sys
@@ -73,7 +74,7 @@ class Part(NamedTuple):
 
     def defaults(self) -> Any:
         """Its settings as they come; None if it has none."""
-        return None if self.settings is None else self.settings()
+        return None if self.settings is None else _usual(self.settings)
 
     def load(self) -> Callable[..., Any]:
         """The factory itself."""
@@ -85,6 +86,12 @@ class Part(NamedTuple):
     def make(self, *told: Any, settings: Any = None, **words: Any) -> Any:
         """The part that its factory makes."""
         return self.load()(*told, **({} if settings is None else {"settings": settings}), **words)
+
+
+@functools.cache
+def _usual(settings: type) -> Any:
+    """Settings as they come, made once, since they are frozen."""
+    return settings()
 
 
 TABLES: dict[str, dict[str, Part]] = {kind: {} for kind in KINDS}
