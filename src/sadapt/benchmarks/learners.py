@@ -53,12 +53,12 @@ def matmul_gflops() -> float:
 def training_rates(*all_settings: Settings, seconds: float) -> list[float]:
     """Environment steps per second of training chunks, updates included, after the warm-up phase."""
     progs = [build(settings) for settings in all_settings]
-    calls = [_training_chunks(prog).__next__ for prog in progs]
+    calls = [training_chunks(prog).__next__ for prog in progs]
     taken = best_of(*calls, seconds=seconds)
     return [prog.learner.chunk_steps / each for prog, each in zip(progs, taken, strict=True)]
 
 
-def _training_chunks(prog: Program) -> Iterator[TrainState]:
+def training_chunks(prog: Program) -> Iterator[TrainState]:
     """Trains on and on; a replay holds `learning_starts` steps of random play when the first update comes."""
     state = compiled.start(prog, jax.random.key(0), nobody())
     warm, learn = (jax.jit(compiled.chunk(prog, learn=flag), donate_argnums=0) for flag in (False, True))
@@ -76,7 +76,7 @@ def dqn_settings(env: str = "maze-small", **changes: Any) -> Settings:
 
 def updating(prog: Program, repeat: int) -> Call:
     """DQN updates: sampling, rebuilding theta, two forward passes, one backward pass, Adam."""
-    state = next(_training_chunks(prog))
+    state = next(training_chunks(prog))
 
     @jax.jit
     def updates(state: TrainState) -> Any:
@@ -152,7 +152,7 @@ def _positions(prog: Program, path: str) -> int:
 def dqn_training(*, steps: int) -> Call:
     """Trains the paper's DQN on maze-small `steps` steps a call, with a replay of a million."""
     prog = build(dqn_settings(learning_starts=1_000, target_network_frequency=steps))
-    return _training_chunks(prog).__next__
+    return training_chunks(prog).__next__
 
 
 def dqn_rates(*buffer_sizes: int, steps: int, seconds: float) -> list[float]:

@@ -23,6 +23,8 @@ class BenchCommand:
         Literal["all", "worlds", "wrappers", "learners"], tyro.conf.Positional, arg(help_behavior_hint="")
     ] = "all"
     """What to measure: all, worlds, wrappers or learners."""
+    where: Flag = False
+    """Show where the time of training goes instead, part by part, beside the matrix products alone."""
     seconds: Positive = 3.0
     """How long to repeat each measurement; the fastest call counts."""
     json: Flag = False
@@ -32,6 +34,8 @@ class BenchCommand:
         from sadapt.runs.cores import one_core
 
         one_core()
+        if self.where:
+            return self._show_where()
         from sadapt.benchmarks.run import PARTS, rows
         from sadapt.output import Column, show, show_json
 
@@ -54,6 +58,35 @@ class BenchCommand:
                 Column("against", "against", folds=True),
             ],
         )
+
+    def _show_where(self) -> None:
+        from sadapt.benchmarks import where
+        from sadapt.output import Column, console, show, show_json
+
+        records = []
+        with progress(self.json) as on_progress:
+            for record in where.rows(seconds=self.seconds):
+                records.append(record)
+                if on_progress is not None:
+                    on_progress(f"{record['learner']}, {record['world']}", len(records) / len(where.CASES))
+        if self.json:
+            return show_json(records)
+        parts = [Column(name, name.replace("_", " "), _figures, right=True) for name in where.Split._fields]
+        show(
+            records,
+            [
+                Column("learner", "learner"),
+                Column("world", "world"),
+                *parts,
+                Column("together", "parts / whole", lambda ratio: f"{ratio:.2f}", right=True),
+            ],
+        )
+        console().print(
+            "microseconds per environment step, one core; *products*: the matrix products of that part alone, in the "
+            "same shapes and order",
+            markup=False,
+        )
+        return None
 
 
 def _figures(value: float) -> str:

@@ -80,6 +80,11 @@ def memory(task: Task, settings: DQNSettings) -> Replay:
     )
 
 
+def optimiser(settings: DQNSettings) -> optax.GradientTransformation:
+    """Adam as it comes."""
+    return optax.adam(settings.learning_rate)
+
+
 def exploration(settings: DQNSettings, total_steps: int) -> Callable[[Array], Array]:
     """epsilon by step: a shorter training is the beginning of a longer one, but explores no longer than it lasts."""
     return linear_epsilon(settings.start_e, settings.end_e, min(settings.exploration_steps, total_steps))
@@ -87,7 +92,7 @@ def exploration(settings: DQNSettings, total_steps: int) -> Callable[[Array], Ar
 
 def dqn(task: Task, settings: DQNSettings = DQNSettings()) -> Learner:
     """DQN over `task.num_envs` worlds side by side."""
-    adam = optax.adam(settings.learning_rate)
+    adam = optimiser(settings)
     epsilon = exploration(settings, task.total_steps)
     network, kept = task.network(task.env.num_actions), memory(task, settings)
     view = jax.vmap(network.view)

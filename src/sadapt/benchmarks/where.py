@@ -1,0 +1,202 @@
+"""Where the time of training goes: acting, worlds, motivation and updates, beside their matrix products alone.
+
+Each part is compiled and timed on its own, by turns with the whole. The products are read off the program that JAX is
+given, and run with the same shapes in the same order, so that what is left of a part is not arithmetic on matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax.extend.core import ClosedJaxpr, Jaxpr
+
+from sadapt.benchmarks.learners import training_chunks
+from sadapt.benchmarks.timing import best_of
+from sadapt.composite import all_changed
+from sadapt.learners import dqn, ppo, pqn
+from sadapt.training import compiled
+from sadapt.training.presets import preset
+from sadapt.training.program import Program, TrainState, build
+from sadapt.training.settings import Settings
+
+Array = jax.Array
+OPTIMISERS: dict[str, Callable[[Any], optax.GradientTransformation]] = {
+    "dqn": dqn.optimiser,
+    "pqn": partial(pqn.optimiser, gradient_steps=10**6),
+    "ppo": partial(ppo.optimiser, gradient_steps=10**6),
+}
+CASES = (
+    ("pqn", "fast", "maze-small"),
+    ("pqn", "fast", "tetris"),
+    ("pqn", "fast", "butterflies-large"),
+    ("pqn", "fast", "minatar-breakout"),
+    ("ppo", "fast", "maze-small"),
+    ("dqn", "paper", "maze-small"),
+    ("dqn", "paper", "tetris"),
+)
+
+
+class Split(NamedTuple):
+    """Microseconds per environment step."""
+
+    whole: float
+    acting: float
+    acting_products: float
+    worlds: float
+    motivation: float
+    updating: float
+    updating_products: float
+    optimiser: float
+
+    @property
+    def together(self) -> float:
+        """The parts' sum as a share of the whole."""
+        return (self.acting + self.worlds + self.motivation + self.updating) / self.whole
+
+
+def split(settings: Settings, *, seconds: float) -> Split:
+    """Times every part of a learner in a world."""
+    prog = build(settings)
+    assert not hasattr(prog.env, "open"), f"{prog.env.name} is not written in JAX"
+    state = next(training_chunks(prog))
+    steps = max(prog.learner.steps_per_update, 32)
+    steps_made = steps * prog.sizes.num_envs
+    updates = steps // prog.learner.steps_per_update
+    actions = jnp.zeros(prog.sizes.num_envs, jnp.int32)
+    answer = jax.jit(partial(compiled.answer_worlds, prog))(state, actions)
+    taken = best_of(
+        _calling(partial(_whole, prog, steps, updates), state),
+        _calling(partial(_again, steps, lambda s: prog.act(s)[0]), state),
+        _calling(*products(lambda s: prog.act(s)[0], state, steps)),
+        _calling(partial(_again, steps, partial(_answered, prog, actions)), (state, answer)),
+        _calling(partial(_again, steps, lambda s: prog.observe(s, actions, answer)), state),
+        _calling(partial(_again, updates, prog.update), state),
+        _calling(*products(prog.update, state, updates)),
+        _calling(_optimising(prog, settings, state, updates)),
+        seconds=seconds,
+    )
+    return Split(*(1e6 * each / steps_made for each in taken))
+
+
+def _calling(function: Callable[..., Any], *given: Any) -> Callable[[], Any]:
+    run = jax.jit(function)
+    return lambda: jax.block_until_ready(run(*given))
+
+
+def _again(times: int, function: Callable[[Any], Any], state: Any) -> Any:
+    return jax.lax.scan(lambda s, _: (function(s), None), state, None, length=times)[0]
+
+
+def _whole(prog: Program, steps: int, updates: int, state: TrainState) -> TrainState:
+    each = steps // updates
+    return _again(updates, lambda s: prog.update(_again(each, partial(compiled.one_step, prog), s)), state)
+
+
+def _answered(prog: Program, actions: Array, carried: tuple[TrainState, Any]) -> tuple[TrainState, Any]:
+    """The worlds' answer goes into the next step, so that nothing of it is left out."""
+    state, _ = carried
+    key = jax.random.split(state.world_key, 2)[0]
+    answer = compiled.answer_worlds(prog, state, actions)
+    return state._replace(world_key=key, episodes=state.episodes._replace(world=answer.world)), answer
+
+
+def _optimising(prog: Program, settings: Settings, state: TrainState, updates: int) -> Callable[[], Any]:
+    """As many steps of the optimiser as the updates take, on a network that one of them changes."""
+    optimise = OPTIMISERS[settings.learner.name](settings.learner.settings)
+    params = state.learner.params
+    size = getattr(settings.learner.settings, "minibatch_size", None)
+    per_update = 1
+    if size is not None:
+        samples = prog.sizes.num_envs * settings.learner.settings.num_steps
+        per_update = samples // size * settings.learner.settings.update_epochs
+    gradient = jax.tree.map(lambda x: jnp.full_like(x, 1e-3), params)
+
+    def once(carried: tuple[Any, Any]) -> tuple[Any, Any]:
+        params, kept = carried
+        change, kept = optimise.update(jax.lax.optimization_barrier((gradient, params))[0], kept, params)
+        return optax.apply_updates(params, change), kept
+
+    return lambda: _again(updates * per_update * prog.learner.updates_per_turn, once, (params, optimise.init(params)))
+
+
+class Product(NamedTuple):
+    """A matrix product of a program."""
+
+    equation: Any
+
+
+class Loop(NamedTuple):
+    """What is done several times."""
+
+    times: int
+    body: list[Product | Loop]
+
+
+def products(function: Callable[[Any], Any], state: Any, times: int) -> tuple[Callable[[Any], Any], Any]:
+    """Only the matrix products of `times` calls of `function`, in the same shapes, order and loops; and their operands.
+
+    A product's result stays to the end, and goes into the operands of its next run: so none can be left out, or be
+    done once for all.
+    """
+    body = _found(jax.make_jaxpr(function)(state).jaxpr)
+    every = list(_flat(body))
+    kinds = [[x.aval for x in (*each.equation.invars, *each.equation.outvars)] for each in every]
+    operands = [tuple(jnp.ones(kind.shape, kind.dtype) for kind in each) for each in kinds]
+
+    def run(given: list[Any]) -> list[Any]:
+        return _run([Loop(times, body)], 0, given)
+
+    return run, operands
+
+
+def _found(program: Jaxpr) -> list[Product | Loop]:
+    """The products of a program, and its loops that hold some."""
+    found: list[Product | Loop] = []
+    for equation in program.eqns:
+        told = equation.params
+        if equation.primitive.name == "dot_general":
+            found.append(Product(equation))
+        elif equation.primitive.name == "scan":
+            found.append(Loop(told["length"], _found(told["jaxpr"].jaxpr)))
+        elif equation.primitive.name == "cond":
+            found += _found(told["branches"][-1].jaxpr)
+        else:
+            for inner in told.values():
+                if isinstance(inner, ClosedJaxpr | Jaxpr):
+                    found += _found(inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner)
+    return [each for each in found if isinstance(each, Product) or each.body]
+
+
+def _flat(body: list[Product | Loop]) -> Iterator[Product]:
+    for each in body:
+        yield from [each] if isinstance(each, Product) else _flat(each.body)
+
+
+def _run(body: list[Product | Loop], first: int, held: list[Any]) -> list[Any]:
+    """`held` after every product of `body`, the first of which is number `first`."""
+    for each in body:
+        if isinstance(each, Loop):
+            held = _again(each.times, partial(_run, each.body, first), held)
+            first += len(list(_flat(each.body)))
+        else:
+            a, b, before = held[first]
+            a = a.at[(0,) * a.ndim].set(before[(0,) * before.ndim].astype(a.dtype))
+            after = each.equation.primitive.bind(a, b, **each.equation.params)
+            held = [*held[:first], (a, b, after), *held[first + 1 :]]
+            first += 1
+    return held
+
+
+def rows(*, seconds: float) -> Iterator[dict[str, Any]]:
+    """One row a learner and world, S-Min."""
+    for learner, base, world in CASES:
+        changes: dict[str, Any] = {"objective": "s-min"}
+        if learner == "dqn":
+            changes |= {"learning_starts": 1_000, "buffer_size": 100_000}
+        measured = split(all_changed(preset(world, base, learner=learner), changes), seconds=seconds)
+        yield {"learner": learner, "world": world, **measured._asdict(), "together": measured.together}
