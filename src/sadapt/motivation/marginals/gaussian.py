@@ -92,6 +92,7 @@ def gaussian(shape: tuple[int, ...], *, std_floor: float = 0.1, pseudo_count: fl
         log_prob_at=log_prob_at,
         entropy_at=entropy_at,
         feature_bounds=partial(_bounds, shape, least_variance, pseudo_count > 0),
+        least_entropy=math.prod(shape) * math.log(2 * math.pi * math.e * least_variance) / 2,
     )
 
 
