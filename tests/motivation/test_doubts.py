@@ -114,7 +114,7 @@ def test_an_arm_that_was_never_heard_of_leaves_it_open():
 
 
 def test_without_errors_of_its_own_random_episodes_tell_the_noise():
-    """Surprise deviates by 2 around 10, feedback by 0.2, its mean of 100 by 0.02: twice the root of two squares is 0.057."""
+    """Surprise deviates by 2 around 10, feedback by 0.2, means of 100 by 0.02; twice its root of 2 is 0.057."""
     errors = noise_of_random(random_agent(0.0, 10.0, 2.0), "surprise", [100, 100])
     np.testing.assert_allclose(errors, 0.02)
     for difference, dead in ((0.05, True), (0.06, False)):
