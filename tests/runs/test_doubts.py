@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import signal
+from contextlib import closing
 from importlib.util import find_spec
 from types import SimpleNamespace
 
@@ -17,8 +20,10 @@ from sadapt.composite import all_changed
 from sadapt.errors import Stop
 from sadapt.runs.folder import RunFolder
 from sadapt.runs.recorder import Recorder
-from sadapt.training.doubts import learned_with, too_short
+from sadapt.training.doubts import at_start, learned_with, too_short
+from sadapt.training.driver import driver
 from sadapt.training.presets import preset
+from sadapt.training.program import build
 
 from .conftest import QUIET
 
@@ -57,7 +62,7 @@ def test_a_dead_marginal_is_said_to_be_dead_at_both_ends_and_by_eval(tmp_path, c
 
     def stop(progress):
         if progress.step:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(Stop):
         api.train(clock(std_floor=10.0), out=tmp_path / "run", options=QUIET, display=stop)
@@ -80,10 +85,20 @@ def test_a_dead_marginal_is_said_to_be_dead_at_both_ends_and_by_eval(tmp_path, c
     assert api.evaluate(exported, episodes=1).warnings == run.warnings
 
 
-def test_random_episodes_that_are_all_the_same_are_named(tmp_path):
-    same, undecided = api.train(clock(total_timesteps=64), out=tmp_path / "run", options=QUIET).warnings
+def launched(settings) -> tuple[str, ...]:
+    """What is said of a run before its first step."""
+    prog = build(settings)
+    with closing(driver(prog, [settings.seed])) as drive:
+        return at_start(settings, prog, drive.launch().random, drive.measured())
+
+
+def test_random_episodes_that_are_all_the_same_are_named():
+    (same,) = launched(clock())
     assert "the surprise of all random episodes is the same" in same
-    assert UNDECIDED in undecided
+
+
+def test_a_single_round_of_worlds_has_no_spread_to_be_doubted():
+    assert launched(clock(random_episodes=1)) == ()
 
 
 def test_a_run_whose_signal_lives_is_doubted_for_its_length_alone(finished):
@@ -128,8 +143,8 @@ def test_nobody_knows_what_is_enough_elsewhere(changes):
 
 
 @pytest.mark.skipif(find_spec("minigrid") is None, reason="minigrid is not installed")
-def test_minigrids_pictures_are_dead_under_the_usual_floor(tmp_path):
-    wanted = api.settings("gym:MiniGrid-Empty-5x5-v0", obs_key="image", imports="minigrid", **SIZES, total_timesteps=64)
-    floor, _ = api.train(wanted, out=tmp_path / "run", options=QUIET).warnings
+def test_minigrids_pictures_are_dead_under_the_usual_floor():
+    wanted = api.settings("gym:MiniGrid-Empty-5x5-v0", obs_key="image", imports="minigrid", **SIZES)
+    (floor,) = launched(wanted)
     assert FLOOR in floor
     assert "Lower --std-floor, which is 0.1" in floor

@@ -63,7 +63,7 @@ def undecided(standing: Standing, errors: Any, of: str, spell: Spell) -> str | N
     """Whether the best two arms differ by no more than noise: `errors` are the standard errors of their means."""
     means, counts, errors = (np.asarray(each, np.float64) for each in (*standing, errors))
     second, best = np.argsort(means)[-2:]
-    apart = means[best] - means[second] > NOISE * math.hypot(errors[best], errors[second])
+    apart = means[best] - means[second] > max(NOISE * math.hypot(errors[best], errors[second]), SAME)
     if counts.min() > 0 and apart:
         return None
     told = ", ".join(
@@ -78,7 +78,7 @@ def undecided(standing: Standing, errors: Any, of: str, spell: Spell) -> str | N
 
 
 def noise_of_random(random: RandomAgent, of: str, counts: Any) -> Any:
-    """Standard errors of mean feedback as if episodes differed as random ones do, for a bandit that knows none."""
+    """Standard errors of mean feedback over so many episodes, if these differ as random ones do."""
     unit = max(abs(float(random.mean[of])), float(random.std[of])) if of in random.mean else 0.0
     deviation = float(random.std[of]) / unit if unit > 0 else 0.0
     return deviation / np.sqrt(np.maximum(np.asarray(counts, np.float64), 1))

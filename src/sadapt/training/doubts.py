@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from sadapt.motivation.doubts import noise_of_random, on_the_floor, undecided, without_spread
@@ -35,11 +37,11 @@ def at_end(prog: Program, state: TrainState) -> tuple[str, ...]:
     if not prog.parts.objective.adaptive:
         return ()
     standing = bandit.standing(state.bandit)
-    if bandit.errors is not None:
-        errors = np.asarray(bandit.errors(state.bandit))
-    else:
-        errors = noise_of_random(state.random, of, standing.counts)
-    return tuple(filter(None, [undecided(standing, errors, of, flag)]))
+    known = None if bandit.errors is None else bandit.errors(state.bandit)
+    errors = noise_of_random(state.random, of, standing.counts) if known is None else known
+    # What the random agent's mean is off by, signed feedback adds to one arm and takes from the other.
+    shared = math.sqrt(2) * noise_of_random(state.random, of, prog.sizes.random_episodes)
+    return tuple(filter(None, [undecided(standing, np.hypot(errors, shared), of, flag)]))
 
 
 def too_short(settings: Settings) -> str | None:
