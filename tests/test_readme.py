@@ -143,8 +143,8 @@ def test_every_command_is_understood(tmp_path):
 
 def test_experiments_have_the_runs_that_they_say_and_figures_of_them(tmp_path, shared_programs):
     """Two worlds, two agents, two discounts, three seeds; F2 comes with the program."""
-    for stored in (ROOT / "results/fast/tetris").glob("s-*-pqn-s?"):
-        shutil.copytree(stored, tmp_path / "results/fast/tetris" / stored.name)
+    for stored in (ROOT / "results/fast/butterflies-small").glob("s-*-pqn-s?"):
+        shutil.copytree(stored, tmp_path / "results/fast/butterflies-small" / stored.name)
     said = run(["paper"], tmp_path, shared_programs)
     assert "Does a shorter memory help?: 24 runs in results, 24 to do" in said
     assert "not enough runs" in said
