@@ -42,8 +42,7 @@ def gaussian(shape: tuple[int, ...], *, std_floor: float = 0.1, pseudo_count: fl
     if not std_floor > 0:
         raise UserError(f"the Gaussian standard-deviation floor must be positive; got {std_floor}")
     require_pseudo_count(pseudo_count)
-    least_variance = std_floor**2
-    xp = array_module(xp)
+    least_variance, xp = std_floor**2, array_module(xp)
     entries, beside_entries = axes(shape)
 
     def init() -> GaussianState:
