@@ -119,3 +119,21 @@ def test_want_of_memory_is_one_paragraph(monkeypatch, capsys, failure):
 def test_the_programs_own_faults_are_not_explained_away():
     assert told_failure(ValueError("a bug")) is None
     assert told_failure(RuntimeError("a bug")) is None
+
+
+INTERRUPTED = """
+import os, runpy, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "sadapt.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("sadapt", run_name="__main__")
+"""
+
+
+def test_an_interruption_before_the_first_import_is_one_line():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (130, "sadapt: stopped\n")

@@ -17,8 +17,8 @@ from sadapt.registry import TABLES, find
 from sadapt.training.settings import Settings
 
 HINTS = {
-    "about", "horizon", "size", "actions", "channels", "gymnasium_id", "compiled", "fast_steps", "usual", "learners",
-    "policies", "unseen",
+    "about", "horizon", "size", "actions", "channels", "gymnasium_id", "compiled", "fast_steps", "learned_steps",
+    "usual", "learners", "policies", "unseen",
 }  # fmt: skip
 OURS = [name for name, part in TABLES["env"].items() if not part.foreign]
 

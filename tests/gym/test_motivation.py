@@ -470,3 +470,14 @@ def test_worlds_without_seeds_leave_the_draws_alone():
 def test_impossible_options_are_named(options, message):
     with pytest.raises(UserError, match=message):
         wrapped(**options)
+
+
+def test_random_play_on_a_dead_signal_is_said_to_be_one(caplog):
+    env = lamps("real")
+    estimate_random(env, 3, marginal="gaussian", std_floor=5.0)
+    (told,) = (record.getMessage() for record in caplog.records)
+    assert "on its floor" in told
+    assert "Lower std_floor, which is 5, or give another marginal" in told
+    caplog.clear()
+    estimate_random(env, 3)
+    assert not caplog.records

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from sadapt import __version__
-from sadapt.cli.entrance import patient_streams, told_failure
+from sadapt.cli.entrance import Spoken, patient_streams, told_failure
 from sadapt.errors import Stop, UserError, nearest
 from sadapt.runs.interruption import Requests, requests
 from sadapt.runs.programs import keep_programs
@@ -77,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
     0 is success, 1 a run that could not go on, 2 a user's mistake, 128 + signal a run that was asked to stop.
     """
     with patient_streams(), requests() as asked:
-        logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
+        logging.basicConfig(format="%(message)s", level=logging.WARNING, handlers=[Spoken()])
         code = _code(sys.argv[1:] if argv is None else argv, asked)
         if argv is None and asked.received is not None:
             # A compiler that was broken off may still be at work, and would not survive the interpreter's own end.

@@ -7,6 +7,7 @@ faults of the program: none of them ends in a traceback.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -50,6 +51,14 @@ class Patient:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
+
+
+class Spoken(logging.Handler):
+    """Messages on standard error as it is at that moment: a panel that lives there puts itself between."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError, ValueError):
+            print(self.format(record), file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -34,6 +34,7 @@ class ResumeCommand:
         import_modules(self.imports)
         require_run(self.run_path)
         from sadapt.cli.display import display
+        from sadapt.motivation.doubts import warn
         from sadapt.runs import session
         from sadapt.runs.folder import find
         from sadapt.runs.restoring import is_complete
@@ -41,6 +42,7 @@ class ResumeCommand:
         folder = find(self.run_path)
         if is_complete(folder):
             print(f"{folder} has finished already; nothing is left to do")
+            warn(folder.warnings)
             return
         options = session.former_options(folder)
         if self.checkpoint_interval is not None:
@@ -72,9 +74,11 @@ class EvalCommand:
         import_modules(self.imports)
         require_run(self.run_path)
         from sadapt.api import evaluate
+        from sadapt.motivation.doubts import warn
         from sadapt.output import Column, console, show, show_json
 
         found = evaluate(self.run_path, episodes=self.episodes, arm=self.arm, seed=self.seed, epsilon=self.epsilon)
+        warn(found.warnings)
         if self.json:
             return show_json(found.as_dict())
         out = console()

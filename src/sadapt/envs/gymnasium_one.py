@@ -103,6 +103,12 @@ def _draws(spec: Any, obs_key: str | None) -> bool:
         return False
 
 
+def own_limit(world: gym.Env) -> int | None:
+    """Steps after which a world ends its episodes itself, if it tells, as MiniGrid's do."""
+    limit = getattr(world.unwrapped, "max_steps", None)
+    return limit if isinstance(limit, int) and limit > 0 else None
+
+
 def picture(world: gym.Env) -> np.ndarray | None:
     """What a world draws, uint8[height, width, 3]; None if that is no picture."""
     found: Any = world.render() if world.render_mode == "rgb_array" else None

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sadapt.envs.base import Eye, HostEnv, Step, WorldFailed
-from sadapt.envs.gymnasium_one import PREFIX, Plain, made, made_after, made_to_draw, picture
+from sadapt.envs.gymnasium_one import PREFIX, Plain, made, made_after, made_to_draw, own_limit, picture
 from sadapt.envs.gymnasium_several import Processes, opened
 from sadapt.envs.spaces import Odd, Seen
 from sadapt.envs.table import GymnasiumSettings
@@ -32,7 +32,7 @@ def gymnasium_world(name: str, settings: GymnasiumSettings = GymnasiumSettings()
     example.close()
     if not isinstance(actions, spaces.Discrete):
         raise UserError(f"{name} has the action space {actions}; only discrete actions can be learned: wrap it in one")
-    last = settings.horizon or spec.max_episode_steps
+    last = settings.horizon or spec.max_episode_steps or own_limit(example)
     if last is None:
         raise UserError(f"{name} does not say how long an episode is: give --horizon STEPS")
     bounded = seen.dtype == np.uint8 and seen.high > 1

@@ -38,7 +38,7 @@ class Seen(NamedTuple):
 def part(source: str, space: spaces.Space, key: str | None, option: str) -> tuple[spaces.Space, Path]:
     """The observation space, or the part of it that was asked for; `a.b` is the part b of the part a."""
     if key is not None and not isinstance(space, spaces.Dict):
-        raise UserError(f"{source} shows no dictionary, so {option} {key} means nothing to it; leave it away")
+        raise UserError(f"{source} shows no dictionary, so {option} {key} means nothing to it; leave it out")
     path: Path = ()
     while isinstance(space, spaces.Dict):
         if not key:
@@ -50,7 +50,7 @@ def part(source: str, space: spaces.Space, key: str | None, option: str) -> tupl
             raise UserError(f"{source} has no observation {name!r}{inside}: {nearest(name, space.spaces)}")
         space, path, key = space.spaces[name], (*path, name), key[len(name) + 1 :]
     if key:
-        raise UserError(f"{source} shows no dictionary in {'.'.join(path)}, so {key!r} is no part of it; leave it away")
+        raise UserError(f"{source} shows no dictionary in {'.'.join(path)}, so {key!r} is no part of it; leave it out")
     return space, path
 
 

@@ -7,6 +7,7 @@ Nothing here imports JAX or builds a world. A row's hints:
     gymnasium_id                              its name for `gymnasium.make`
     compiled                                  written in JAX (True unless said otherwise), or driven from the host
     fast_steps                                environment steps of the preset `fast`
+    learned_steps                             those that S-Adapt is known to learn it with, if not half of them
     usual                                     settings that differ from the presets' in this world
     learners                                  the same for one learner, by its name
 """
@@ -160,6 +161,7 @@ _row(
     size=(10, 4),
     gymnasium_id="sadapt/Tetris-v0",
     fast_steps=2_500_000,
+    learned_steps=600_000,
 )
 for _game, _family in MINATAR.items():
     _row(

@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from sadapt.errors import UserError
 from sadapt.gym.telling import named
 from sadapt.gym.wrappers import SurpriseVectorWrapper, SurpriseWrapper
+from sadapt.motivation.doubts import warn
 from sadapt.motivation.feedback import COMPARED, as_plain, summed_up, usable
 
 
@@ -20,21 +21,24 @@ def estimate_random(
     """The random agent: mean and deviation of entropy and mean surprise over `episodes` episodes of random play.
 
     `env` plays them and is seeded for it; of a vector environment every world plays its share. `options` are those of
-    the wrapper that will use the numbers.
+    the wrapper that will use the numbers. A signal that is dead already in random play is said to be so.
     """
     if not isinstance(episodes, int) or episodes < 1:
         raise UserError(f"episodes is {episodes!r}; it must be a whole number from 1")
     silent = {**options, "objective": "extrinsic", "obs_mode": "none", "normalise": False, "h_random": None,
               "random": None, "intrinsic_scale": 1.0, "extrinsic_scale": 0.0}  # fmt: skip
     env.action_space.seed(seed)
+    motivated: SurpriseWrapper | SurpriseVectorWrapper
     if isinstance(env, VectorEnv):
-        many = SurpriseVectorWrapper(env, **silent)
-        found, compared = _played_by_many(many, episodes, seed), many.compared
+        motivated = SurpriseVectorWrapper(env, **silent)
+        found = _played_by_many(motivated, episodes, seed)
     else:
-        one = SurpriseWrapper(env, **silent)
-        found, compared = _played_by_one(one, episodes, seed), one.compared
+        motivated = SurpriseWrapper(env, **silent)
+        found = _played_by_one(motivated, episodes, seed)
     random = summed_up({name: np.asarray([episode[name] for episode in found]) for name in COMPARED})
-    return as_plain(usable(random, compared, named(env)))
+    usable(random, motivated.compared, named(env))
+    warn(motivated.doubts(random, len(found)))
+    return as_plain(random)
 
 
 def estimate_random_entropy(

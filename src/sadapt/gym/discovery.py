@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the command imports this before anything else: what is not needed waits
+    from collections.abc import Sequence
+    from importlib.abc import Loader
+    from types import ModuleType
 
 
 def when_gymnasium_is_there() -> None:
@@ -19,7 +22,7 @@ def when_gymnasium_is_there() -> None:
         sys.meta_path.insert(0, _Waiting())
 
 
-class _Waiting(MetaPathFinder):
+class _Waiting:
     """Finds Gymnasium as Python would, once."""
 
     def find_spec(
@@ -30,11 +33,11 @@ class _Waiting(MetaPathFinder):
         sys.meta_path.remove(self)
         spec = PathFinder.find_spec(fullname, path)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Then(spec.loader)
+            spec.loader = _Then(spec.loader)  # type: ignore[assignment]
         return spec
 
 
-class _Then(Loader):
+class _Then:
     """Loads a module, then registers the worlds with it."""
 
     def __init__(self, loader: Loader) -> None:

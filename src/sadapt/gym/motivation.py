@@ -20,6 +20,7 @@ from sadapt.gym.states import restored, saved
 from sadapt.motivation import objectives
 from sadapt.motivation.bandits import BanditState, patient
 from sadapt.motivation.building import build_bandit, build_feedback
+from sadapt.motivation.doubts import on_the_floor, without_spread
 from sadapt.motivation.feedback import RandomAgent, as_plain, from_plain, usable
 from sadapt.motivation.marginals import MAX_COUNT
 from sadapt.motivation.normalisation import NormaliserState
@@ -49,6 +50,7 @@ class Motivation:
         self._row = paying(settings)
         self.horizon_is_terminal = settings.payment.horizon_is_terminal(self._row)
         spec = observations.input_spec()
+        self._binary = spec.binary
         self.marginal, self._marginals = marginals(spec, worlds, settings.marginal, own)
         if not 1 <= horizon < MAX_COUNT:
             raise UserError(f"the horizon must be at least 1 step and less than {MAX_COUNT}; got {horizon}")
@@ -82,6 +84,11 @@ class Motivation:
             most = np.full(self.marginal.feature_shape, np.inf, np.float32)
             return -most, most
         return self.marginal.feature_bounds(spec.low, spec.high)
+
+    def doubts(self, random: RandomAgent, episodes: int) -> tuple[str, ...]:
+        """What is doubtful about the signal, by so many episodes of a random agent."""
+        floor = on_the_floor(random, self.marginal, self.settings.marginal.settings, str, binary=self._binary)
+        return tuple(filter(None, [floor or without_spread(random, self.compared, episodes, str)]))
 
     def reseed(self, seed: int | Sequence[int]) -> None:
         """Draws from now on follow from `seed`, one number or several."""

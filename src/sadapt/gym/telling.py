@@ -7,6 +7,8 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import VectorEnv
 
+from sadapt.envs.gymnasium_one import own_limit
+
 
 def named(env: Any) -> str:
     """What messages call an environment."""
@@ -41,4 +43,5 @@ def time_limit(env: Any) -> int | None:
         return next((limit for limit in known if limit), None)
     if env.has_wrapper_attr("_max_episode_steps"):
         return env.get_wrapper_attr("_max_episode_steps")
-    return env.spec.max_episode_steps if env.spec is not None else None
+    told = env.spec.max_episode_steps if env.spec is not None else None
+    return told or own_limit(env)

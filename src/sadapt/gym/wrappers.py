@@ -20,6 +20,7 @@ from sadapt.gym.observations import Observations
 from sadapt.gym.settings import SurpriseSettings, settings_from
 from sadapt.gym.telling import named, time_limit, world_of
 from sadapt.gym.views import View, view
+from sadapt.motivation.feedback import RandomAgent
 from sadapt.registry import Own
 
 OBS_KEY = "obs_key"
@@ -58,6 +59,10 @@ class _Motivated:
     def compared(self) -> str:
         """The measure that the feedback goes by."""
         return self._motivation.compared
+
+    def doubts(self, random: RandomAgent, episodes: int) -> tuple[str, ...]:
+        """Why the surprise of so many random episodes may be a dead signal, in sentences; none if it is alive."""
+        return self._motivation.doubts(random, episodes)
 
     def state_dict(self) -> dict[str, Any]:
         """Bandit, normaliser, baseline and draws as plain numbers and lists, to be kept beside the user's model."""

@@ -13,6 +13,7 @@ from sadapt import __version__
 from sadapt.errors import UserError, nearest
 from sadapt.motivation import objectives
 from sadapt.motivation.augmented import Augmented
+from sadapt.motivation.doubts import told_in
 from sadapt.motivation.episode import Episode
 from sadapt.motivation.feedback import MEASURED, RandomAgent, as_plain, from_plain, known_by_entropy
 from sadapt.motivation.objectives import ARMS
@@ -41,6 +42,11 @@ class Agent:
         self.random = from_plain(facts["random"], source) if known else known_by_entropy(facts["h_random"])
         self.h_random = float(self.random.mean["entropy"])
         self.step = int(facts["step"])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was doubtful about its training."""
+        return told_in(self.facts)
 
     @property
     def title(self) -> str:
@@ -138,6 +144,7 @@ def _agent_in(folder: RunFolder, tensors: dict[str, np.ndarray], facts: dict[str
         settings["world"] = {**settings.get("world", {}), "layout": text if "\n" in text else text + "\n"}
     params = _below(PARAMS, tensors)
     told = {**facts, "settings": settings, "random": _random(tensors), "arms": None}
+    told["warnings"] = list(folder.warnings)
     agent = _agent(params, told, str(folder), own)
     bandit = agent.program.parts.bandit
     standing = bandit.standing(checkpoint.tree_like(jax.eval_shape(bandit.init), _below(BANDIT, tensors)))

@@ -43,6 +43,8 @@ class Evaluation(NamedTuple):
     h_random: float
     measures: dict[str, Spread]
     """Return, length, deaths, surprise, entropy, feedback, and the world's own counters."""
+    warnings: tuple[str, ...] = ()
+    """What was doubtful about its training."""
 
     def as_dict(self) -> dict[str, Any]:
         """In the types that JSON knows."""
@@ -73,6 +75,7 @@ def evaluate(
         episodes=episodes,
         h_random=agent.h_random,
         measures={name: Spread(float(np.mean(values)), float(np.std(values))) for name, values in found.items()},
+        warnings=agent.warnings,
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from sadapt.composite import changed
 from sadapt.errors import UserError
 from sadapt.fields import checked, field_of
+from sadapt.motivation.doubts import told_in
 from sadapt.registry import OWN, import_modules, require_trusted
 from sadapt.runs import belongings, config, process
 from sadapt.runs.metrics_file import replace_text
@@ -89,6 +90,11 @@ class RunFolder:
             return {}
         lost = found.get("state") == "running" and process.gone(found.get("process"))
         return {**found, "state": LOST} if lost else found
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was doubtful about the run, in sentences; none if nothing was."""
+        return told_in(self.read_status())
 
     def write_status(self, **facts: Any) -> None:
         """Replaces `status.json`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import jax.numpy as jnp
 
 from sadapt.fields import Checked, Limit
+from sadapt.motivation import doubts
 from sadapt.runs import config, metrics_file, sinks
 from sadapt.runs.folder import RunFolder, default_path
 from sadapt.runs.restoring import known_facts
@@ -75,6 +77,8 @@ class Recorder:
         """Whether the folders are this run's already, so that `status.json` may be."""
         self.notes: dict[str, Any] = {}
         """What `status.json` says from now on, however the run stands."""
+        self.warnings: list[list[str]] = [[] for _ in folders]
+        """What is doubtful about each seed's run; `status.json` keeps it too."""
         self._before = 0.0
         self._began = self._saved = time.monotonic()
         self._runs: list[Run] = []
@@ -97,8 +101,14 @@ class Recorder:
             return
         total = self.prog.sizes.total_steps
         facts = {"step": self.step, "total": total, "seconds": self._seconds(), **self.notes, **facts}
-        for folder in self.folders:
-            folder.write_status(state=state, **facts)
+        for folder, warnings in zip(self.folders, self.warnings, strict=True):
+            folder.write_status(state=state, **facts, **({"warnings": warnings} if warnings else {}))
+
+    def warn(self, found: Sequence[Sequence[str]]) -> None:
+        """Says, and writes down from now on, what is doubtful about each seed's run and was not known before."""
+        new = [[each for each in now if each not in known] for known, now in zip(self.warnings, found, strict=True)]
+        doubts.warn(itertools.chain(*new))
+        self.warnings = [known + more for known, more in zip(self.warnings, new, strict=True)]
 
     def tell_if_possible(self, state: str, **facts: Any) -> None:
         """The same where the disk may be the trouble."""

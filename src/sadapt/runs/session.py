@@ -17,7 +17,7 @@ from sadapt.runs.folder import RunFolder, default_path, find, layout_text
 from sadapt.runs.interruption import Requests, requests
 from sadapt.runs.recorder import Display, Options, Progress, Recorder
 from sadapt.runs.restoring import is_complete, restore
-from sadapt.training import loop
+from sadapt.training import doubts, loop
 from sadapt.training.driver import Driver, driver
 from sadapt.training.loop import Diverged
 from sadapt.training.memory import require_memory
@@ -65,7 +65,7 @@ def train(
             recorder.begun = True
 
         def first(drive: Driver) -> TrainState:
-            state = drive.launch()
+            state = _launched(settings, drive, recorder)
             if replacing:
                 begin()
             recorder.open(0)
@@ -102,7 +102,8 @@ def resume(
             log.warning("%s has no checkpoint yet: it begins again from its seed", folder)
             metrics_file.cut(folder.metrics, 0)
             recorder.open(0)
-            return drive.launch()
+            return _launched(settings, drive, recorder)
+        recorder.warn([folder.warnings])
         known = found.metrics or folder.read_status().get("metrics")
         recorder.notes = {} if known is None else {"metrics": known}
         recorder.open(int(found.state.step), found.seconds)
@@ -113,6 +114,14 @@ def resume(
             _tell_alone(folder)
             _drive(prog, [settings.seed], first, recorder, display)
     return folder
+
+
+def _launched(settings: Settings, drive: Driver, recorder: Recorder) -> TrainState:
+    """A run's first state, after what is doubtful about it has been said."""
+    state = drive.launch()
+    alone = loop.unstack(state, len(recorder.folders))
+    recorder.warn([doubts.at_start(settings, recorder.prog, each.random, drive.measured()) for each in alone])
+    return state
 
 
 def _tell_alone(folder: RunFolder) -> None:
@@ -164,13 +173,15 @@ def _advance(
     every, last = loop.chunks_per_row(prog), prog.sizes.total_steps
     for turn in loop.turns(prog, state, drive.advance, every=every, seeds=len(recorder.folders)):
         asked.answered = True
+        state = turn.state
         recorder.add(turn)
         shown(Progress(recorder.step, loop.steps_trained(prog), turn.steps_per_second, recorder.row))
         finished = recorder.step >= last
         if finished or asked.received is not None or recorder.due():
-            recorder.save(turn.state)
+            recorder.save(state)
         if not finished:
             asked.require_none()
+    recorder.warn([doubts.at_end(prog, alone) for alone in loop.unstack(state, len(recorder.folders))])
 
 
 def _onlooker(display: Display | None) -> Display:

@@ -25,6 +25,8 @@ class Driver(NamedTuple):
     shapes: TrainState
     """The state as shapes and dtypes alone."""
     close: Callable[[], None]
+    measured: Callable[[], int] = lambda: 0
+    """Measurements of random play that the launch has known its deviations by."""
 
 
 def driver(prog: Program, seeds: Sequence[int]) -> Driver:
@@ -42,6 +44,7 @@ def driver(prog: Program, seeds: Sequence[int]) -> Driver:
         revive=lambda state: state,
         shapes=compiled.shapes(prog),
         close=lambda: None,
+        measured=lambda: prog.sizes.random_episodes,
     )
 
 
@@ -51,11 +54,13 @@ def shapes(prog: Program) -> TrainState:
 
 
 def _outside(prog: Program, env: HostEnv, seed: int) -> Driver:
-    worlds = env.open(prog.sizes.num_envs)
+    worlds, rounds = env.open(prog.sizes.num_envs), 0
 
     def launch() -> TrainState:
+        nonlocal rounds
         key_baseline, key_run = compiled.keys_of(seed)
-        return host.start(prog, worlds, key_run, host.baseline(prog, worlds, key_baseline))
+        random, rounds = host.baseline(prog, worlds, key_baseline)
+        return host.start(prog, worlds, key_run, random)
 
     return Driver(
         launch=launch,
@@ -63,4 +68,5 @@ def _outside(prog: Program, env: HostEnv, seed: int) -> Driver:
         revive=lambda state: host.revived(prog, worlds, state),
         shapes=host.shapes(prog),
         close=worlds.close,
+        measured=lambda: rounds,
     )

@@ -160,8 +160,8 @@ def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainSta
     return advance
 
 
-def baseline(prog: Program, worlds: HostWorlds, key: Array) -> RandomAgent:
-    """The random agent, from at least `random_episodes` episodes of random play.
+def baseline(prog: Program, worlds: HostWorlds, key: Array) -> tuple[RandomAgent, int]:
+    """The random agent, from at least `random_episodes` episodes of random play, and the rounds that they took.
 
     Deviations between episodes are estimated from those between rounds of all worlds, sqrt(episodes a round) as large.
     """
@@ -182,7 +182,7 @@ def baseline(prog: Program, worlds: HostWorlds, key: Array) -> RandomAgent:
         mean={name: np.float32(before.measures[name] / before.episodes) for name in COMPARED},
         std={name: np.float32(per_round * np.std(values)) for name, values in each.items()},
     )
-    return usable(random, prog.parts.feedback.of, prog.env.name)
+    return usable(random, prog.parts.feedback.of, prog.env.name), len(rounds)
 
 
 def revived(prog: Program, worlds: HostWorlds, state: TrainState) -> TrainState:

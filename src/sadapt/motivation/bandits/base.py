@@ -31,6 +31,8 @@ class Bandit(NamedTuple):
     """`abandon(state, arm) -> state`, as if one pending pull of `arm` had never been."""
     standing: Callable[[BanditState], Standing]
     arms: int
+    errors: Callable[[BanditState], Any] | None = None
+    """`errors(state)`: standard errors of the means, for bandits that know them."""
 
 
 def begun(state: BanditState, arm: Any, xp: Any) -> BanditState:

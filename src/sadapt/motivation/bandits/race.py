@@ -95,4 +95,15 @@ def race(arms: int, settings: RaceSettings = RaceSettings(), *, xp: Any = None) 
     def standing(state: RaceState) -> Standing:
         return Standing(state.means, state.counts)
 
-    return Bandit(init=init, select=select, update=update, abandon=abandon, standing=standing, arms=arms)
+    def standard_errors(state: RaceState) -> Any:
+        return xp.sqrt(variances(state) / xp.maximum(state.weights, least))
+
+    return Bandit(
+        init=init,
+        select=select,
+        update=update,
+        abandon=abandon,
+        standing=standing,
+        arms=arms,
+        errors=standard_errors,
+    )

@@ -57,6 +57,8 @@ class Marginal(NamedTuple):
     """`entropy`, likewise."""
     feature_bounds: Callable[[Any, Any], tuple[Any, Any]] | None = None
     """`feature_bounds(low, high)`: the least and greatest that theta can become for entries within these bounds."""
+    least_entropy: float | None = None
+    """`entropy` where a floor or clip holds every entry; None where nothing does."""
 
 
 def axes(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[Any, ...]]:

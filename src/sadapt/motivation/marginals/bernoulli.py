@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -85,6 +86,7 @@ def bernoulli(shape: tuple[int, ...], *, clip: float = 1e-4, pseudo_count: float
         log_prob_at=log_prob_at,
         entropy_at=entropy_at,
         feature_bounds=feature_bounds,
+        least_entropy=-math.prod(shape) * (clip * math.log(clip) + (1 - clip) * math.log1p(-clip)),
     )
 
 

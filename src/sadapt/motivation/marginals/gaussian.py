@@ -42,8 +42,7 @@ def gaussian(shape: tuple[int, ...], *, std_floor: float = 0.1, pseudo_count: fl
     if not std_floor > 0:
         raise UserError(f"the Gaussian standard-deviation floor must be positive; got {std_floor}")
     require_pseudo_count(pseudo_count)
-    least_variance = std_floor**2
-    xp = array_module(xp)
+    least_variance, xp = std_floor**2, array_module(xp)
     entries, beside_entries = axes(shape)
 
     def init() -> GaussianState:
@@ -92,6 +91,7 @@ def gaussian(shape: tuple[int, ...], *, std_floor: float = 0.1, pseudo_count: fl
         log_prob_at=log_prob_at,
         entropy_at=entropy_at,
         feature_bounds=partial(_bounds, shape, least_variance, pseudo_count > 0),
+        least_entropy=math.prod(shape) * math.log(2 * math.pi * math.e * least_variance) / 2,
     )
 
 
