@@ -1,38 +1,60 @@
 """S-Adapt with a DQN in one file, in the manner of CleanRL: PyTorch, a vector environment, nothing hidden.
 
-pip install sadapt torch
-python examples/cleanrl_dqn.py --total-timesteps 200000
+    pip install sadapt torch
+    python examples/cleanrl_dqn.py maze-small --seed 1
+
+The bandit should settle on S-Max in the maze (the goal is found) and on S-Min in Tetris (few deaths).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
+from typing import Any
 
 import gymnasium
 import numpy as np
 import torch
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv
 
 import sadapt  # noqa: F401  registers the worlds
-from sadapt.gym import SurpriseVectorWrapper, estimate_random_entropy
+from sadapt.gym import RestartAfterDeath, SurpriseVectorWrapper, estimate_random
+from sadapt.motivation.objectives import ARMS
+
+WORLDS = {"maze-small": "sadapt/MazeSmall-v0", "tetris": "sadapt/Tetris-v0"}
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--env-id", default="sadapt/MazeSmall-v0")
-    parser.add_argument("--total-timesteps", type=int, default=200_000)
-    parser.add_argument("--num-envs", type=int, default=8)
+    parser.add_argument("world", nargs="?", default="maze-small", choices=WORLDS)
+    parser.add_argument("--objective", default="s-adapt", choices=("s-adapt", "s-min", "s-max"))
+    parser.add_argument("--total-timesteps", type=int, default=400_000)
+    parser.add_argument("--num-envs", type=int, default=16)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--random-episodes", type=int, default=100)
-    parser.add_argument("--learning-rate", type=float, default=2.5e-4)
-    parser.add_argument("--buffer-size", type=int, default=50_000)
+    parser.add_argument("--learning-rate", type=float, default=5e-4)
+    parser.add_argument("--buffer-size", type=int, default=100_000)
     parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--gamma", type=float, default=0.99)
-    parser.add_argument("--learning-starts", type=int, default=2_000)
-    parser.add_argument("--target-interval", type=int, default=1_000)
+    parser.add_argument("--gamma", type=float, default=0.95)
+    parser.add_argument("--learning-starts", type=int, default=5_000)
+    parser.add_argument("--steps-per-update", type=int, default=4)
+    parser.add_argument("--target-interval", type=int, default=2_000)
+    parser.add_argument("--exploration-fraction", type=float, default=0.7)
+    parser.add_argument("--every", type=int, default=200, help="episodes between lines")
     parser.add_argument("--save", help="file for the motivation's state, as JSON")
     return parser.parse_args()
+
+
+def make_worlds(name: str, count: int) -> VectorEnv:
+    """A death restarts the game and is seen as coin flips: without that, dying would be a way to a quiet world."""
+    return gymnasium.make_vec(
+        WORLDS[name],
+        num_envs=count,
+        vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
+        wrappers=[RestartAfterDeath],
+    )
 
 
 class Replay:
@@ -61,9 +83,40 @@ class Replay:
         return tuple(torch.from_numpy(part[rows]) for part in parts)
 
 
-def network(inputs: int, actions: int) -> torch.nn.Module:
-    first, second, head = torch.nn.Linear(inputs, 120), torch.nn.Linear(120, 84), torch.nn.Linear(84, actions)
-    return torch.nn.Sequential(first, torch.nn.ReLU(), second, torch.nn.ReLU(), head)
+class NetworkPerArm(torch.nn.Module):
+    """Two networks, of which the arm picks one: in a single one, the arm that is learned first holds back the other."""
+
+    def __init__(self, inputs: int, actions: int, units: int = 128) -> None:
+        super().__init__()
+        self.arms = torch.nn.ModuleList(self._one(inputs, units, actions) for _ in ARMS)
+
+    @staticmethod
+    def _one(inputs: int, units: int, actions: int) -> torch.nn.Module:
+        first, second = torch.nn.Linear(inputs, units), torch.nn.Linear(units, units)
+        return torch.nn.Sequential(first, torch.nn.ReLU(), second, torch.nn.ReLU(), torch.nn.Linear(units, actions))
+
+    def forward(self, obs: torch.Tensor) -> torch.Tensor:
+        return torch.where(obs[:, -1:] == 0, self.arms[0](obs), self.arms[1](obs))
+
+
+class Episodes(list):
+    """What was told of every episode that has ended."""
+
+    def hear(self, infos: dict[str, Any], over: np.ndarray) -> None:
+        deaths = infos["final_info"]["deaths"] if over.any() else ()
+        for world in np.flatnonzero(over):
+            told = {name: values[world] for name, values in infos["surprise_episode"].items()}
+            self.append({**told, "deaths": deaths[world]})
+
+    def told(self, count: int) -> str:
+        """The last ones: arms, and for each arm what it did to the task and to surprise."""
+        parts = []
+        for arm, name in enumerate(ARMS):
+            own = [episode for episode in self[-count:] if episode["arm"] == arm]
+            keys = {"deaths": "deaths", "task": "extrinsic_return", "surprise": "surprise"}
+            means = (f"{label} {np.mean([each[key] for each in own]):.2f}" for label, key in keys.items())
+            parts.append(f"{name} {len(own):3d}" + (f" ({', '.join(means)})" if own else ""))
+        return "  ".join(parts)
 
 
 def main() -> None:
@@ -72,42 +125,40 @@ def main() -> None:
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
 
-    worlds = gymnasium.make_vec(args.env_id, num_envs=args.num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
-    h_random = estimate_random_entropy(worlds, args.random_episodes, seed=args.seed)
-    envs = SurpriseVectorWrapper(worlds, "s-adapt", obs_mode="flat", h_random=h_random)
+    worlds = make_worlds(args.world, args.num_envs)
+    random = estimate_random(worlds, args.random_episodes, seed=args.seed)
+    envs = SurpriseVectorWrapper(
+        worlds, args.objective, obs_mode="flat", random=random, baseline="time", reward_clip=5.0
+    )
     actions_count = int(envs.single_action_space.n)
     width = envs.single_observation_space.shape[0]
-    q, target = network(width, actions_count), network(width, actions_count)
+    q, target = NetworkPerArm(width, actions_count), NetworkPerArm(width, actions_count)
     target.load_state_dict(q.state_dict())
     adam = torch.optim.Adam(q.parameters(), lr=args.learning_rate)
     replay = Replay(args.buffer_size, width)
 
     obs, _ = envs.reset(seed=args.seed)
-    episodes = 0
+    episodes, begin = Episodes(), time.perf_counter()
     for step in range(0, args.total_timesteps, args.num_envs):
-        epsilon = max(0.05, 1 - step / (0.5 * args.total_timesteps))
+        epsilon = max(0.01, 1 - step / (args.exploration_fraction * args.total_timesteps))
         with torch.no_grad():
             greedy = q(torch.from_numpy(obs)).argmax(1).numpy()
         actions = np.where(rng.random(args.num_envs) < epsilon, rng.integers(actions_count, size=args.num_envs), greedy)
         next_obs, rewards, terminations, truncations, infos = envs.step(actions)
 
         # The horizon comes as terminated, since theta begins anew there and nothing is worth anything beyond.
-        last = next_obs.copy()
-        for world in np.flatnonzero(terminations | truncations):
+        last, over, before = next_obs.copy(), terminations | truncations, len(episodes)
+        for world in np.flatnonzero(over):
             last[world] = infos["final_obs"][world]
-            ended, episodes = infos["surprise_episode"], episodes + 1
-            if episodes % 20 == 0:
-                print(
-                    f"{step:>8,} steps  arm {ended['arm'][world]}  task return {ended['extrinsic_return'][world]:.2f}  "
-                    f"surprise {ended['surprise'][world]:.2f}  entropy {ended['entropy'][world]:.2f}  "
-                    f"feedback {ended['feedback'][world]:.3f}  pulls {ended['arm_counts'][world].astype(int).tolist()}",
-                    flush=True,
-                )
+        episodes.hear(infos, over)
+        if len(episodes) // args.every > before // args.every:
+            minutes = (time.perf_counter() - begin) / 60
+            print(f"{step:>9,} steps  {minutes:5.1f} min  {episodes.told(args.every)}", flush=True)
         replay.add(obs, actions, rewards, last, terminations)
         obs = next_obs
 
         if replay.added >= args.learning_starts:
-            for _ in range(max(1, args.num_envs // 4)):
+            for _ in range(max(1, args.num_envs // args.steps_per_update)):
                 s, a, r, s_next, end = replay.sample(rng, args.batch_size)
                 with torch.no_grad():
                     wanted = r + args.gamma * (1 - end) * target(s_next).max(1).values
@@ -118,7 +169,10 @@ def main() -> None:
             if step % args.target_interval < args.num_envs:
                 target.load_state_dict(q.state_dict())
 
-    print(f"{episodes} episodes; H_rand {h_random:.2f}; the bandit: {envs.state_dict()['bandit']}")
+    recent = [episode["arm"] for episode in episodes[-args.every :]]
+    settled = round(np.mean(recent))
+    print(f"settled on {ARMS[settled]}: {recent.count(settled)} of the last {len(recent)} episodes")
+    print(f"the last {len(recent)}: {episodes.told(args.every)} (random {random['mean']['surprise']:.2f})")
     if args.save:
         with open(args.save, "w") as file:
             json.dump(envs.state_dict(), file)
