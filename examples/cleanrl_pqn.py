@@ -29,17 +29,18 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("world", nargs="?", default="maze-small", choices=WORLDS)
     parser.add_argument("--objective", default="s-adapt", choices=("s-adapt", "s-min", "s-max"))
-    parser.add_argument("--total-timesteps", type=int, default=400_000)
-    parser.add_argument("--num-envs", type=int, default=32)
+    parser.add_argument("--total-timesteps", type=int, default=600_000)
+    parser.add_argument("--num-envs", type=int, default=64)
     parser.add_argument("--num-steps", type=int, default=32)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--random-episodes", type=int, default=100)
     parser.add_argument("--learning-rate", type=float, default=5e-4)
+    parser.add_argument("--final-learning-rate", type=float, default=1e-4)
     parser.add_argument("--minibatch-size", type=int, default=64)
     parser.add_argument("--update-epochs", type=int, default=2)
     parser.add_argument("--gamma", type=float, default=0.97)
     parser.add_argument("--q-lambda", type=float, default=0.65)
-    parser.add_argument("--exploration-fraction", type=float, default=0.7)
+    parser.add_argument("--exploration-fraction", type=float, default=0.8)
     parser.add_argument("--end-e", type=float, default=0.02)
     parser.add_argument("--every", type=int, default=200, help="episodes between lines")
     parser.add_argument("--save", help="file for the motivation's state, as JSON")
@@ -106,6 +107,48 @@ class Episodes(list):
         return "  ".join(parts)
 
 
+def play(
+    envs: SurpriseVectorWrapper, network: NetworkPerArm, seen: np.ndarray, epsilon: float, rng: Any, steps: int
+) -> tuple[np.ndarray, list[tuple[torch.Tensor, ...]], list[tuple[dict[str, Any], np.ndarray]]]:
+    """Steps in all worlds, epsilon-greedily: what is seen then, the transitions, and what was told at their ends."""
+    rollout, told = [], []
+    for _ in range(steps):
+        obs = torch.from_numpy(seen)
+        with torch.no_grad():
+            q = network(obs)
+        values, greedy = q.max(1)
+        chance = rng.integers(q.shape[1], size=len(q))
+        actions = np.where(rng.random(len(q)) < epsilon, chance, greedy.numpy())
+        # The horizon comes as terminated, since theta begins anew there and nothing is worth anything beyond.
+        seen, rewards, ends, _, infos = envs.step(actions)
+        rollout.append((obs, torch.from_numpy(actions), torch.from_numpy(rewards), torch.from_numpy(ends), values))
+        told.append((infos, ends))
+    return seen, rollout, told
+
+
+def learn(
+    network: NetworkPerArm,
+    descent: torch.optim.Optimizer,
+    rollout: list[tuple[torch.Tensor, ...]],
+    last: Any,
+    args: Any,
+) -> None:
+    """Some passes over the steps just made, towards their returns; there is no replay and no target network."""
+    obs, taken, paid, ends, values = (torch.stack(part) for part in zip(*rollout, strict=True))
+    with torch.no_grad():
+        ahead = network(torch.from_numpy(last)).max(1).values
+    wanted = lambda_returns(paid.float(), ends.float(), torch.cat([values, ahead[None]]), args).flatten()
+    obs, taken = obs.flatten(0, 1), taken.flatten()
+    for _ in range(args.update_epochs):
+        for rows in torch.randperm(len(wanted)).split(args.minibatch_size):
+            q = network(obs[rows]).gather(1, taken[rows, None]).squeeze(1)
+            loss = torch.nn.functional.mse_loss(q, wanted[rows])
+            descent.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 10.0)
+            descent.step()
+
+
 def main() -> None:
     args = arguments()
     torch.set_num_threads(1)
@@ -117,44 +160,22 @@ def main() -> None:
     envs = SurpriseVectorWrapper(
         worlds, args.objective, obs_mode="flat", random=random, baseline="time", reward_clip=5.0
     )
-    actions_count = int(envs.single_action_space.n)
-    network = NetworkPerArm(envs.single_observation_space.shape[0], actions_count)
+    network = NetworkPerArm(envs.single_observation_space.shape[0], int(envs.single_action_space.n))
     descent = torch.optim.RAdam(network.parameters(), lr=args.learning_rate)
 
     seen, _ = envs.reset(seed=args.seed)
     episodes, begin = Episodes(), time.perf_counter()
     for step in range(0, args.total_timesteps, args.num_envs * args.num_steps):
-        epsilon = max(args.end_e, 1 - step / (args.exploration_fraction * args.total_timesteps))
-        rollout: list[tuple[torch.Tensor, ...]] = []
-        told = len(episodes)
-        for _ in range(args.num_steps):
-            obs = torch.from_numpy(seen)
-            with torch.no_grad():
-                values, greedy = network(obs).max(1)
-            wild = rng.random(args.num_envs) < epsilon
-            actions = np.where(wild, rng.integers(actions_count, size=args.num_envs), greedy.numpy())
-            seen, rewards, ends, truncations, infos = envs.step(actions)
-            # The horizon comes as terminated, since theta begins anew there and nothing is worth anything beyond.
-            episodes.hear(infos, ends | truncations)
-            paid, over = torch.from_numpy(rewards).float(), torch.from_numpy(ends).float()
-            rollout.append((obs, torch.from_numpy(actions), paid, over, values))
-        if len(episodes) // args.every > told // args.every:
+        done, before = step / args.total_timesteps, len(episodes)
+        epsilon = max(args.end_e, 1 - done / args.exploration_fraction)
+        descent.param_groups[0]["lr"] = (1 - done) * args.learning_rate + done * args.final_learning_rate
+        seen, rollout, told = play(envs, network, seen, epsilon, rng, args.num_steps)
+        learn(network, descent, rollout, seen, args)
+        for infos, ends in told:
+            episodes.hear(infos, ends)
+        if len(episodes) // args.every > before // args.every:
             minutes = (time.perf_counter() - begin) / 60
             print(f"{step:>9,} steps  {minutes:5.1f} min  {episodes.told(args.every)}", flush=True)
-
-        obs, taken, paid, over, values = (torch.stack(part) for part in zip(*rollout, strict=True))
-        with torch.no_grad():
-            last = network(torch.from_numpy(seen)).max(1).values
-        wanted = lambda_returns(paid, over, torch.cat([values, last[None]]), args).flatten()
-        obs, taken = obs.flatten(0, 1), taken.flatten()
-        for _ in range(args.update_epochs):
-            for rows in torch.randperm(len(wanted)).split(args.minibatch_size):
-                q = network(obs[rows]).gather(1, taken[rows, None]).squeeze(1)
-                loss = torch.nn.functional.mse_loss(q, wanted[rows])
-                descent.zero_grad()
-                loss.backward()
-                torch.nn.utils.clip_grad_norm_(network.parameters(), 10.0)
-                descent.step()
 
     recent = [episode["arm"] for episode in episodes[-args.every :]]
     settled = round(np.mean(recent))

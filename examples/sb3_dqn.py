@@ -129,7 +129,9 @@ def main() -> None:
     settled = ARMS[round(np.mean(arms))]
     print(f"settled on {settled}: {arms.count(ARMS.index(settled))} of the last {len(arms)} episodes")
     played = greedy_play(model, env, settled, 20 if given.total_timesteps > 1_000 else 1)
-    print(f"greedy play, {len(played)} episodes on {settled}: {outcome(played)} (random {random['mean']['surprise']:.2f})")
+    print(
+        f"greedy play, {len(played)} episodes on {settled}: {outcome(played)} (random {random['mean']['surprise']:.2f})"
+    )
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def recorded(name: str, *, worlds: int, steps: int, horizon: int, baseline: str,
 
 
 def follow(bandit, choices, ties: list):
-    """The bandit on the program's draws; of two of UCB's scores that float32 cannot tell apart it takes the program's."""
+    """The bandit on the program's draws; of two scores that float32 cannot tell apart UCB takes the program's."""
 
     def select(_, state):
         draws, wanted = next(choices)
@@ -307,7 +307,9 @@ def test_nor_in_other_spaces(space):
 
 def test_the_spec_makes_it_again():
     env = gymnasium.make("sadapt/MazeSmall-v0")
-    env = SurpriseWrapper(RestartAfterDeath(env, horizon=60), "s-adapt", random=RANDOM_LAMPS, obs_mode="flat", race_z=2.0)
+    env = SurpriseWrapper(
+        RestartAfterDeath(env, horizon=60), "s-adapt", random=RANDOM_LAMPS, obs_mode="flat", race_z=2.0
+    )
     for spec in (env.spec, gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json())):
         again = gymnasium.make(spec)
         assert isinstance(again, SurpriseWrapper)
@@ -345,7 +347,10 @@ def alone(objective: str, world: int, episodes: int, **options) -> list[dict]:
 
 def together(objective: str, worlds: int, episodes: int, mode: AutoresetMode, **options) -> list[list[dict]]:
     envs = SurpriseVectorWrapper(
-        SyncVectorEnv([partial(lamps, limit=12)] * worlds, autoreset_mode=mode), objective, random=RANDOM_LAMPS, **options
+        SyncVectorEnv([partial(lamps, limit=12)] * worlds, autoreset_mode=mode),
+        objective,
+        random=RANDOM_LAMPS,
+        **options,
     )
     envs.reset(seed=50)
     told: list[list[dict]] = [[] for _ in range(worlds)]
