@@ -41,9 +41,7 @@ def main() -> None:
     options = {"horizon": rooms.unwrapped.max_steps, "marginal_channels": [OBJECT_TO_IDX["agent"]]}
     random = estimate_random(rooms, given.random_episodes, seed=given.seed, **options)
     env = SurpriseWrapper(rooms, "s-adapt", random=random, obs_mode="channels", **options)
-    print(
-        f"observations of {env.observation_space.shape}, a random agent's surprise {random['mean']['surprise']:.2f} nats"
-    )
+    print(f"observations of {env.observation_space.shape}, random surprise {random['mean']['surprise']:.2f} nats")
     env.action_space.seed(given.seed)
     env.reset(seed=given.seed)
     for _ in range(given.total_timesteps):
