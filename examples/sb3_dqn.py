@@ -98,7 +98,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("world", nargs="?", default="tetris", choices=WORLDS)
     arguments.add_argument("--objective", default="s-adapt", choices=("s-adapt", "s-min", "s-max"))
-    arguments.add_argument("--total-timesteps", type=int, default=300_000)
+    arguments.add_argument("--total-timesteps", type=int, default=200_000)
     arguments.add_argument("--random-episodes", type=int, default=100)
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--every", type=int, default=100, help="episodes between lines")
@@ -110,15 +110,15 @@ def main() -> None:
         "MlpPolicy",
         env,
         learning_rate=5e-4,
-        buffer_size=100_000,
+        buffer_size=50_000,
         learning_starts=min(5_000, given.total_timesteps // 2),
-        batch_size=64,
+        batch_size=128,
         gamma=0.95,
         n_steps=3,
-        train_freq=4,
+        train_freq=8,
         target_update_interval=1_000,
-        exploration_fraction=0.7,
-        exploration_final_eps=0.01,
+        exploration_fraction=0.8,
+        exploration_final_eps=0.05,
         policy_kwargs={"features_extractor_class": TowerPerArm, "net_arch": []},
         seed=given.seed,
     )
