@@ -12,9 +12,9 @@ import argparse
 import jax
 
 from sadapt.envs import make
-from sadapt.motivation.bandits import ucb
+from sadapt.motivation.bandits.race import race
 from sadapt.motivation.baseline import random_agent
-from sadapt.motivation.feedback import of_entropy
+from sadapt.motivation.feedback import FeedbackSettings, of_surprise
 from sadapt.motivation.marginals import bernoulli
 from sadapt.motivation.objectives import ARMS, OBJECTIVES, payment
 
@@ -26,13 +26,13 @@ def main() -> None:
     given = arguments.parse_args()
 
     env = make("maze-small")
-    marginal, feedback, bandit = bernoulli(env.input_shape), of_entropy(), ucb(len(ARMS))
+    marginal, feedback, bandit = bernoulli(env.input_shape), of_surprise(FeedbackSettings(signed=True)), race(len(ARMS))
     key_baseline, key_run = jax.random.split(jax.random.key(given.seed))
     random = random_agent(env, marginal, on_death="end", count=50)(key_baseline)
 
     @jax.jit
     def episode(key, arm):
-        """One episode of `env.horizon` steps on `arm`: the rewards, and the final entropy."""
+        """One episode of `env.horizon` steps on `arm`: the rewards, and the mean surprise."""
         key_reset, key_steps = jax.random.split(key)
         world, obs = env.reset(key_reset)
         theta = marginal.update(marginal.init(), env.marginal_input(obs))
@@ -46,21 +46,21 @@ def main() -> None:
             shown = env.marginal_input(answer.obs)
             surprise = -marginal.log_prob(theta, shown)
             paid = payment(OBJECTIVES["s-adapt"], arm, surprise, answer.reward)
-            return (world, marginal.update(theta, shown)), paid
+            return (world, marginal.update(theta, shown)), (paid, surprise)
 
-        (_, theta), paid = jax.lax.scan(step, (world, theta), jax.random.split(key_steps, env.horizon))
-        return paid, marginal.entropy(theta)
+        _, (paid, surprise) = jax.lax.scan(step, (world, theta), jax.random.split(key_steps, env.horizon))
+        return paid, surprise.mean()
 
     pulls = bandit.init()
     for number in range(max(1, given.total_timesteps // env.horizon)):
         key_run, key_arm, key_episode = jax.random.split(key_run, 3)
         pulls, arm = bandit.select(jax.random.uniform(key_arm, (len(ARMS),)), pulls)
-        paid, entropy = episode(key_episode, arm)
-        pulls = bandit.update(pulls, arm, feedback.hear({"entropy": entropy}, random, arm))
+        paid, surprise = episode(key_episode, arm)
+        pulls = bandit.update(pulls, arm, feedback.hear({"surprise": surprise}, random, arm))
         if number % 20 == 0:
             print(
-                f"episode {number:4d}  {ARMS[int(arm)]}  return {float(paid.sum()):8.1f}  entropy {float(entropy):.2f} "
-                f"(random {random.mean['entropy']:.2f})"
+                f"episode {number:4d}  {ARMS[int(arm)]}  return {float(paid.sum()):8.1f}  "
+                f"surprise {float(surprise):.2f} (random {random.mean['surprise']:.2f})"
             )
     print(f"mean feedback {pulls.means.tolist()} after {pulls.counts.tolist()} pulls")
 

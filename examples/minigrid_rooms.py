@@ -15,7 +15,7 @@ import numpy as np
 from minigrid.core.constants import OBJECT_TO_IDX
 from minigrid.wrappers import FullyObsWrapper
 
-from sadapt.gym import SurpriseWrapper, estimate_random_entropy
+from sadapt.gym import SurpriseWrapper, estimate_random
 
 
 class Planes(gymnasium.ObservationWrapper):
@@ -39,9 +39,9 @@ def main() -> None:
 
     rooms = Planes(FullyObsWrapper(gymnasium.make("MiniGrid-FourRooms-v0")))
     options = {"horizon": rooms.unwrapped.max_steps, "marginal_channels": [OBJECT_TO_IDX["agent"]]}
-    h_random = estimate_random_entropy(rooms, given.random_episodes, seed=given.seed, **options)
-    env = SurpriseWrapper(rooms, "s-adapt", h_random=h_random, obs_mode="channels", **options)
-    print(f"observations of {env.observation_space.shape}, H_rand {h_random:.2f} nats")
+    random = estimate_random(rooms, given.random_episodes, seed=given.seed, **options)
+    env = SurpriseWrapper(rooms, "s-adapt", random=random, obs_mode="channels", **options)
+    print(f"observations of {env.observation_space.shape}, random surprise {random['mean']['surprise']:.2f} nats")
     env.action_space.seed(given.seed)
     env.reset(seed=given.seed)
     for _ in range(given.total_timesteps):

@@ -16,7 +16,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 import sadapt  # noqa: F401  registers the worlds
-from sadapt.gym import SurpriseWrapper, estimate_random_entropy
+from sadapt.gym import SurpriseWrapper, estimate_random
 from sadapt.motivation.objectives import ARMS
 
 
@@ -37,8 +37,7 @@ class Statistics(BaseCallback):
                     print(
                         f"{self.num_timesteps:>9,} steps  task return "
                         f"{np.mean([episode['extrinsic_return'] for episode in last]):5.2f}  "
-                        f"entropy {np.mean([episode['entropy'] for episode in last]):5.2f}  "
-                        f"(random {last[-1]['h_random']:.2f})  arms {dict(arms)}",
+                        f"surprise {np.mean([episode['surprise'] for episode in last]):5.2f}  arms {dict(arms)}",
                         flush=True,
                     )
         return True
@@ -53,8 +52,8 @@ def main() -> None:
     given = arguments.parse_args()
     torch.set_num_threads(1)
     maze = gymnasium.make("sadapt/MazeSmall-v0")
-    h_random = estimate_random_entropy(maze, given.random_episodes, seed=given.seed)
-    env = SurpriseWrapper(maze, "s-adapt", obs_mode="dict", h_random=h_random)
+    random = estimate_random(maze, given.random_episodes, seed=given.seed)
+    env = SurpriseWrapper(maze, "s-adapt", obs_mode="dict", random=random)
     steps = min(1_024, given.total_timesteps)
     model = PPO("MultiInputPolicy", env, n_steps=steps, batch_size=min(64, steps), ent_coef=0.01, seed=given.seed)
     model.learn(given.total_timesteps, callback=Statistics(given.every))

@@ -13,15 +13,15 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 NEEDS = {
     "sb3_dqn": "stable_baselines3",
     "sb3_ppo": "stable_baselines3",
-    "cleanrl_dqn": "torch",
+    "cleanrl_pqn": "torch",
     "minigrid_rooms": "minigrid",
 }
 RECIPES = {
-    "sb3_dqn": (["--total-timesteps", "600", "--every", "1"], "deaths per 200 steps"),
+    "sb3_dqn": (["tetris", "--total-timesteps", "600", "--every", "1", "--random-episodes", "2"], "settled on s-m"),
     "sb3_ppo": (["--total-timesteps", "300", "--every", "1", "--random-episodes", "3"], "task return"),
-    "cleanrl_dqn": (
-        ["--total-timesteps", "2400", "--learning-starts", "400", "--random-episodes", "8"],
-        "the bandit",
+    "cleanrl_pqn": (
+        ["maze-small", "--total-timesteps", "1800", "--num-envs", "8", "--random-episodes", "8"],
+        "settled on s-m",
     ),
     "jax_loop": (["--total-timesteps", "300"], "mean feedback"),
     "minigrid_rooms": (["--total-timesteps", "300", "--random-episodes", "3"], "feedback"),

@@ -424,9 +424,11 @@ def play_wrappers(out: Path) -> None:
     from sadapt.gym import SurpriseVectorWrapper, SurpriseWrapper
 
     told = {}
+    # Before feedback was a part, there was none but that of the paper.
+    chosen = {"bandit": "ucb", "feedback": "entropy"} if find_spec("sadapt.motivation.feedback") else {}
     for world, h_random in H_RANDOM.items():
         for name, options in OPTIONS.items():
-            options = {**options, "h_random": h_random, "obs_mode": "flat"}
+            options = {**options, **chosen, "h_random": h_random, "obs_mode": "flat"}
             alone = SurpriseWrapper(gymnasium.make(world), **options)
             together = SurpriseVectorWrapper(gymnasium.make_vec(world, num_envs=WORLDS), **options)
             for kind, shown in (("alone", stream_alone(alone)), ("together", stream_together(together))):

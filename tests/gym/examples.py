@@ -9,7 +9,8 @@ from gymnasium.wrappers import TimeLimit
 from sadapt.gym import SurpriseWrapper
 from tests.gym.lamps import Lamps
 
-H_LAMPS = 3.0
+RANDOM_LAMPS = {"mean": {"entropy": 3.0, "surprise": 12.0}, "std": {"entropy": 0.2, "surprise": 5.0}}
+"""What `estimate_random` could have given."""
 
 
 def lamps(space: str = "box", limit: int = 20) -> gymnasium.Env:
@@ -17,7 +18,7 @@ def lamps(space: str = "box", limit: int = 20) -> gymnasium.Env:
 
 
 def wrapped(objective: str = "s-adapt", space: str = "box", limit: int = 20, **options) -> SurpriseWrapper:
-    return SurpriseWrapper(lamps(space, limit), objective, **{"h_random": H_LAMPS, **options})
+    return SurpriseWrapper(lamps(space, limit), objective, **{"random": RANDOM_LAMPS, **options})
 
 
 def entropy_of(p) -> float:

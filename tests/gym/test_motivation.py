@@ -23,16 +23,19 @@ from sadapt.motivation.feedback import Feedback
 from sadapt.motivation.marginals import Marginal, bernoulli
 from sadapt.motivation.normalisation import running
 from sadapt.motivation.objectives import objective
+from sadapt.training.presets import preset
 from tests.gym.examples import entropy_of, lamps, live, wrapped
 
 RANDOM = {"mean": {"entropy": 4.0, "surprise": 2.0}, "std": {"entropy": 0.5, "surprise": 8.0}}
 """What `estimate_random` could have given."""
+PAPERS = {"bandit": "ucb", "feedback": "entropy"}
+"""What the paper has."""
 
 
 @pytest.mark.parametrize("baseline", ["global", "time"])
-@pytest.mark.parametrize("patience", [0, 30])
-def test_saved_loaded_and_continued_equals_never_saved(baseline, patience):
-    undisturbed, before, after = (wrapped(seed=9, baseline=baseline, patient_episodes=patience) for _ in range(3))
+@pytest.mark.parametrize("chosen", [{}, PAPERS, {**PAPERS, "patient_episodes": 30}], ids=["usual", "paper", "patient"])
+def test_saved_loaded_and_continued_equals_never_saved(baseline, chosen):
+    undisturbed, before, after = (wrapped(seed=9, baseline=baseline, **chosen) for _ in range(3))
     whole = live(undisturbed, 20) + live(undisturbed, 20)
     first = live(before, 20)
     stored = json.loads(json.dumps(before.state_dict()))
@@ -42,7 +45,7 @@ def test_saved_loaded_and_continued_equals_never_saved(baseline, patience):
 
 
 def test_a_patient_bandit_takes_turns_and_then_forgets():
-    env = wrapped(seed=3, patient_episodes=10)
+    env = wrapped(seed=3, patient_episodes=10, **PAPERS)
     arms = [episode["arm"] for episode in live(env, 10)]
     assert all({one, other} == {0, 1} for one, other in zip(arms[::2], arms[1::2], strict=True))
     assert env.state_dict()["bandit"] == {"means": [0, 0], "counts": [0, 0], "heard": 10}
@@ -51,20 +54,20 @@ def test_a_patient_bandit_takes_turns_and_then_forgets():
 
 
 def test_the_baseline_is_loaded_too():
-    env = wrapped(h_random=1.5)
-    env.load_state_dict(wrapped(h_random=2.5).state_dict())
+    env, other, nobody = (wrapped(random=None, h_random=h, **PAPERS) for h in (1.5, 2.5, 3.5))
+    env.load_state_dict(other.state_dict())
     assert env.h_random == 2.5
-    env.load_state_dict(wrapped("s-min", h_random=None).state_dict())
+    env.load_state_dict({**nobody.state_dict(), "random": None})
     assert env.h_random == 2.5
-    env.load_state_dict(wrapped(random=RANDOM, h_random=None).state_dict())
+    env.load_state_dict(wrapped(random=RANDOM, **PAPERS).state_dict())
     assert env.state_dict()["random"] == RANDOM
 
 
 def test_a_baseline_that_the_feedback_cannot_use_is_not_loaded():
-    env = wrapped(feedback="surprise", random=RANDOM, h_random=None)
+    env = wrapped()
     before = env.state_dict()
     with pytest.raises(UserError, match="random agent's surprise in 'the state' is nan"):
-        env.load_state_dict(wrapped(h_random=2.5).state_dict())
+        env.load_state_dict(wrapped(random=None, h_random=2.5, feedback="entropy").state_dict())
     assert env.state_dict() == before
 
 
@@ -138,7 +141,7 @@ def surprise_of(before, obs) -> float:
 @pytest.mark.parametrize("signed", [False, True])
 def test_the_feedback_is_the_one_that_was_chosen(options, of, unit, signed):
     """The unit is the mean, or the deviation where that is more."""
-    env = wrapped(seed=0, random=RANDOM, h_random=None, signed=signed, **options)
+    env = wrapped(seed=0, random=RANDOM, signed=signed, **options)
     for told in live(env, 6):
         moved = (told[of] - RANDOM["mean"][of]) / unit
         expected = (-1) ** told["arm"] * moved if signed else abs(moved)
@@ -149,9 +152,9 @@ def test_the_feedback_is_the_one_that_was_chosen(options, of, unit, signed):
 def test_what_the_random_agent_must_be_depends_on_the_feedback():
     """Nobody divides by the entropy where surprise is compared."""
     still = {"mean": {"entropy": 0.0, "surprise": 2.0}, "std": {"entropy": 0.0, "surprise": 0.0}}
-    assert live(wrapped(feedback="surprise", random=still, h_random=None), 1)
+    assert live(wrapped(feedback="surprise", random=still), 1)
     with pytest.raises(UserError, match=r"entropy in .* is 0 in every episode"):
-        wrapped(random=still, h_random=None)
+        wrapped(feedback="entropy", random=still)
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
@@ -251,7 +254,7 @@ def test_ones_own_marginal_is_paid_as_ours_is(marginal, mode):
             np.testing.assert_allclose(one[name], other[name], rtol=1e-4, atol=1e-4, err_msg=name)
     ours, own = (
         SurpriseVectorWrapper(
-            SyncVectorEnv([lamps] * 3, autoreset_mode=mode), "s-adapt", h_random=1.0, marginal=each, normalise=False
+            SyncVectorEnv([lamps] * 3, autoreset_mode=mode), "s-adapt", random=RANDOM, marginal=each, normalise=False
         )
         for each in ("bernoulli", marginal)
     )
@@ -288,7 +291,7 @@ def test_theta_without_bounds_may_be_anything():
 
 
 def test_ones_own_bandit_is_asked_told_and_saved():
-    env, again = (wrapped(bandit=by_turns, h_random=1.0) for _ in range(2))
+    env, again = (wrapped(bandit=by_turns) for _ in range(2))
     told = live(env, 5)
     assert [episode["arm"] for episode in told] == [0, 1, 0, 1, 0]
     assert told[-1]["arm_means"] == [0.25, 0.25]
@@ -307,7 +310,7 @@ def longest(xp):
 
 def test_ones_own_feedback_is_heard():
     for feedback in (longest, longest(np)):
-        env = wrapped(feedback=feedback, random=RANDOM, h_random=None)
+        env = wrapped(feedback=feedback, random=RANDOM)
         assert [episode["feedback"] for episode in live(env, 3)] == [episode["length"] / 4 for episode in live(env, 3)]
     envs = SurpriseVectorWrapper(SyncVectorEnv([lamps] * 3), "s-adapt", feedback=longest, random=RANDOM)
     envs.reset(seed=0)
@@ -341,7 +344,7 @@ def test_feedback_that_is_no_number_is_told_with_its_world():
     hear = lambda measures, random, arm: math.nan if measures["length"] == 2 else 0.5  # noqa: E731
     worlds = [partial(lamps, limit=limit) for limit in (1, 2)]
     envs = SurpriseVectorWrapper(
-        SyncVectorEnv(worlds), "s-adapt", h_random=1.0, horizon=2, feedback=Feedback(hear, "entropy")
+        SyncVectorEnv(worlds), "s-adapt", random=RANDOM, horizon=2, feedback=Feedback(hear, "entropy")
     )
     envs.reset(seed=0)
     envs.step(np.zeros(2, int))
@@ -392,6 +395,19 @@ def test_options_are_settings_of_their_own_of_groups_and_of_parts():
     assert (settings.marginal.name, settings.bandit.name) == ("own:means", "own:by_turns")
 
 
+@pytest.mark.parametrize("parts", [{}, PAPERS, {"feedback": "entropy"}, {"bandit": "d3rb"}, {"feedback": "surprise"}])
+def test_arms_are_chosen_as_in_training(parts):
+    """The same bandit, feedback and settings of theirs, by default and where some are named."""
+    mine, theirs = settings_from(parts)[0], preset("maze-small", **parts)
+    assert (mine.bandit, mine.feedback) == (theirs.bandit, theirs.feedback)
+
+
+def test_surprise_is_signed_unless_told_otherwise_and_entropy_is_not():
+    options = [{}, {"feedback": "entropy"}, {"signed": False}, {"feedback": "entropy", "signed": True}]
+    signed = [settings_from(each)[0].feedback.settings.signed for each in options]
+    assert signed == [True, False, False, True]
+
+
 def test_the_wrappers_first_options_have_places():
     env = SurpriseWrapper(lamps(), "s-min", "gaussian")
     assert (env._motivation.settings.objective, env._motivation.settings.marginal.name) == ("s-min", "gaussian")
@@ -412,6 +428,17 @@ def test_foreign_states_are_named():
         env.load_state_dict({"means": [0, 0]})
     with pytest.raises(UserError, match="horizon and baseline"):
         wrapped(baseline="time").load_state_dict(env.state_dict())
+
+
+@pytest.mark.parametrize(("one", "other"), [({}, PAPERS), (PAPERS, {}), ({"bandit": "d3rb"}, {"bandit": "ucb"})])
+def test_what_another_bandit_has_learned_is_refused(one, other):
+    """Also where all that is asked for is there: the means of `race` are recent ones, those of `ucb` are not."""
+    env = wrapped(**one)
+    live(env, 2)
+    before = env.state_dict()
+    with pytest.raises(UserError, match=r"a bandit that keeps .*counts.*; this wrapper's, .* keeps .*counts"):
+        env.load_state_dict(wrapped(**other).state_dict())
+    assert env.state_dict() == before
 
 
 @pytest.mark.parametrize("episodes", [0, 2.5])
@@ -435,19 +462,23 @@ def test_worlds_without_seeds_leave_the_draws_alone():
         ({"objective": "s-mim"}, "did you mean 's-min'"),
         ({"objective": "random"}, "a policy, not a reward"),
         (
-            {"objective": "s-adapt", "h_random": None},
-            r"compares entropy .* pass random=sadapt.gym.estimate_random\(env",
+            {"random": None},
+            r"compares surprise with .* which is not given: pass random=sadapt.gym.estimate_random\(env\)$",
         ),
         (
-            {"objective": "s-adapt", "feedback": "surprise"},
-            "compares surprise with a random agent's, which is not given",
+            {"random": None, "feedback": "entropy"},
+            r"compares entropy with .* which is not given: pass random=sadapt.gym.estimate_random\(env\)$",
+        ),
+        (
+            {"random": None, "h_random": 3.0},
+            r"surprise .* h_random, its entropy alone, does not tell: pass random=.*, or feedback='entropy'",
         ),
         ({"random": {"mean": {"entropy": 1.0}}}, "random holds no random agent .it lacks 'surprise'"),
         ({"random": 3.0}, "random holds no random agent"),
         ({"feedback": "surprize"}, "did you mean 'surprise'"),
         ({"feedback": 3}, "feedback is 3; it must be a name, a Feedback or a function"),
         ({"signed": "yes"}, "--signed must be true or false"),
-        ({"h_random": 0.0}, "entropy in .* is 0 in every episode"),
+        ({"random": None, "h_random": 0.0, "feedback": "entropy"}, "entropy in .* is 0 in every episode"),
         ({"h_random": math.nan}, "--h-random must be a number; got nan"),
         ({"objective": "extrinsic", "extrinsic_scale": 2.0}, "to mix it"),
         ({"marginal": "gausian"}, "did you mean 'gaussian'"),
@@ -458,7 +489,9 @@ def test_worlds_without_seeds_leave_the_draws_alone():
         ({"marginal_channels": (1,)}, "has the channels 0 to 0"),
         ({"baseline": "none"}, "unknown baseline 'none'"),
         ({"bootstrap": "trough"}, "did you mean 'through'"),
-        ({"ucb_c": -1.0}, "--ucb-c must not be negative"),
+        ({"bandit": "ucb", "ucb_c": -1.0}, "--ucb-c must not be negative"),
+        ({"ucb_c": 1.0}, "'race' has no setting 'ucb_c', which is one of ucb: leave it out, or ask for --bandit ucb"),
+        ({"patient_episodes": 3}, "patience is for bandits that keep means and counts"),
         ({"probability_clip": 0.01, "marginal": "gaussian"}, "'gaussian' has no setting 'probability_clip'"),
         ({"bandit": "ubc"}, "did you mean 'ucb'"),
         ({"reward_clip": 0.0}, "--reward-clip must be more than 0"),

@@ -28,27 +28,34 @@ from sadapt.gym import RestartAfterDeath, SurpriseVectorWrapper, SurpriseWrapper
 from sadapt.gym.views import MODES
 from sadapt.learners.idle import idle
 from sadapt.motivation.bandits import fixed
-from sadapt.motivation.feedback import known_by_entropy
+from sadapt.motivation.bandits.ucb import MeansState
+from sadapt.motivation.feedback import from_plain
 from sadapt.motivation.normalisation import running
 from sadapt.training import compiled
 from sadapt.training.parts import parts
 from sadapt.training.program import compose
 from sadapt.training.settings import Settings
-from tests.gym.examples import H_LAMPS, entropy_of, lamps, wrapped
+from tests.gym.examples import RANDOM_LAMPS, entropy_of, lamps, wrapped
 from tests.gym.ids import IDS
 from tests.gym.lamps import Lamps, Played, Recording
 
 HERE = Path(__file__).parent
 IDLE = np.zeros(0)
+RANDOM = {"mean": {"entropy": 10.0, "surprise": 9.0}, "std": {"entropy": 1.0, "surprise": 1.0}}
+CHOOSING = {
+    "usual": {"bandit": "race", "feedback": "surprise", "signed": True},
+    "paper": {"bandit": "ucb", "feedback": "entropy", "signed": False},
+}
+"""How the arm is chosen, written out: the defaults of settings and wrappers are not what is tested."""
 
 
 # Against the compiled program
 
 
-def recorded(name: str, *, worlds: int, steps: int, horizon: int, baseline: str):
+def recorded(name: str, *, worlds: int, steps: int, horizon: int, baseline: str, choosing: dict):
     """What the compiled program made of random play: observations, the bandit's choices, and all that follows."""
     env = make(name)
-    wanted = {"on_death": "end", "horizon": horizon, "baseline": baseline, "num_envs": worlds}
+    wanted = {"on_death": "end", "horizon": horizon, "baseline": baseline, "num_envs": worlds, **choosing}
     prog = compose(env, parts(env, all_changed(Settings(world=name), wanted), {"learner": idle}))
     payments = running(2, horizon, baseline=baseline)
 
@@ -79,7 +86,7 @@ def recorded(name: str, *, worlds: int, steps: int, horizon: int, baseline: str)
         }
 
     key = jax.random.key(7)
-    start = jax.jit(lambda key: compiled.start(prog, key, known_by_entropy(10.0)))(key)
+    start = jax.jit(lambda key: compiled.start(prog, key, from_plain(RANDOM, "random")))(key)
     key_arms = jax.random.split(jax.random.split(key)[1], 4)[1]
     first_draws = np.asarray(jax.random.uniform(key_arms, (worlds, 2)))
     _, tape = jax.jit(lambda state: jax.lax.scan(one, state, None, length=steps))(start)
@@ -93,13 +100,14 @@ def recorded(name: str, *, worlds: int, steps: int, horizon: int, baseline: str)
 
 
 def follow(bandit, choices, ties: list):
-    """The bandit on the program's draws; of two scores that float32 cannot tell apart it takes the program's."""
+    """The bandit on the program's draws; of two scores that float32 cannot tell apart UCB takes the program's."""
 
     def select(_, state):
         draws, wanted = next(choices)
         pulled, arm = bandit.select(draws, state)
         if arm == wanted:
             return pulled, arm
+        assert isinstance(state, MeansState), "only UCB's scores are as good as equal now and then"
         pulls = state.counts + state.pending
         scores = state.means + np.sqrt(2 * np.log(pulls.sum()) / pulls)
         assert scores[0] == pytest.approx(scores[1], rel=2e-6)
@@ -109,6 +117,7 @@ def follow(bandit, choices, ties: list):
     return bandit._replace(select=select)
 
 
+@pytest.mark.parametrize("choosing", CHOOSING)
 @pytest.mark.parametrize(
     ("name", "steps", "baseline", "episodes"),
     [
@@ -118,13 +127,14 @@ def follow(bandit, choices, ties: list):
         pytest.param("butterflies-small", 620, "time", 1_000, marks=pytest.mark.slow),
     ],
 )
-def test_episodes_equal_the_compiled_programs(name, steps, baseline, episodes):
+def test_episodes_equal_the_compiled_programs(name, steps, baseline, episodes, choosing):
     """Same observations, same draws: arms are equal, theta up to its last bit, sums of logarithms as float32 goes."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        env, recording, choices, tape = recorded(name, worlds=25, steps=steps, horizon=15, baseline=baseline)
+        wanted = {"horizon": 15, "baseline": baseline}
+        env, recording, choices, tape = recorded(name, worlds=25, steps=steps, choosing=CHOOSING[choosing], **wanted)
     assert recording.over.sum() >= episodes
     envs = SurpriseVectorWrapper(
-        Played(recording), h_random=10.0, horizon=15, baseline=baseline, marginal_channels=env.marginal_channels
+        Played(recording), random=RANDOM, marginal_channels=env.marginal_channels, **wanted, **CHOOSING[choosing]
     )
     left, ties = iter(choices), []
     envs._motivation._bandit = follow(envs._motivation._bandit, left, ties)
@@ -143,7 +153,7 @@ def test_episodes_equal_the_compiled_programs(name, steps, baseline, episodes):
         if over.any():
             last = np.flatnonzero(over)[-1]
             ended = infos["surprise_episode"]
-            np.testing.assert_allclose(ended["arm_means"][last], tape["means"][now], rtol=1e-5)
+            np.testing.assert_allclose(ended["arm_means"][last], tape["means"][now], rtol=1e-5, atol=1e-6)
             np.testing.assert_array_equal(ended["arm_counts"][last], tape["counts"][now])
     assert next(left, None) is None
     assert len(ties) <= len(choices) / 100
@@ -214,15 +224,16 @@ def test_the_episode_is_told_when_it_ends():
     assert ended["intrinsic_return"] == pytest.approx(sum(info["intrinsic_reward"] for info in told), rel=1e-6)
     assert ended["surprise"] == pytest.approx(np.mean([info["surprise"] for info in told]), rel=1e-6)
     assert ended["entropy"] == pytest.approx(entropy_of(np.mean(seen, axis=0)), rel=1e-4)
-    assert ended["feedback"] == pytest.approx(abs(ended["entropy"] - H_LAMPS) / H_LAMPS, rel=1e-5)
-    assert ended["h_random"] == H_LAMPS
+    usual = RANDOM_LAMPS["mean"]["surprise"]
+    assert ended["feedback"] == pytest.approx((-1) ** ended["arm"] * (ended["surprise"] - usual) / usual, rel=1e-5)
+    assert ended["h_random"] == RANDOM_LAMPS["mean"]["entropy"]
     assert ended["arm_counts"][ended["arm"]] == 1
     assert ended["arm_means"][ended["arm"]] == pytest.approx(ended["feedback"])
     assert json.loads(json.dumps(ended)) == ended
 
 
 def test_extrinsic_pays_the_task():
-    env = wrapped("extrinsic", normalise=False, h_random=None)
+    env = wrapped("extrinsic", normalise=False, random=None)
     env.reset(seed=0)
     for action in range(3):
         _, reward, _, _, info = env.step(action)
@@ -285,7 +296,7 @@ def checked(env) -> None:
 @pytest.mark.parametrize("id", IDS)
 def test_gymnasium_finds_nothing_to_complain_about(id):
     for mode in MODES:
-        checked(SurpriseWrapper(gymnasium.make(id), "s-adapt", h_random=20.0, obs_mode=mode, normalise=False))
+        checked(SurpriseWrapper(gymnasium.make(id), "s-adapt", random=RANDOM_LAMPS, obs_mode=mode, normalise=False))
 
 
 @pytest.mark.parametrize("space", ["box", "real", "binary", "discrete", "grey"])
@@ -296,7 +307,9 @@ def test_nor_in_other_spaces(space):
 
 def test_the_spec_makes_it_again():
     env = gymnasium.make("sadapt/MazeSmall-v0")
-    env = SurpriseWrapper(RestartAfterDeath(env, horizon=60), "s-adapt", h_random=3.0, obs_mode="flat", ucb_c=2.0)
+    env = SurpriseWrapper(
+        RestartAfterDeath(env, horizon=60), "s-adapt", random=RANDOM_LAMPS, obs_mode="flat", race_z=2.0
+    )
     for spec in (env.spec, gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json())):
         again = gymnasium.make(spec)
         assert isinstance(again, SurpriseWrapper)
@@ -319,7 +332,7 @@ def habit(world: int, episode: int, step: int) -> int:
 
 
 def alone(objective: str, world: int, episodes: int, **options) -> list[dict]:
-    env = SurpriseWrapper(lamps(limit=12), objective, h_random=H_LAMPS, **options)
+    env = SurpriseWrapper(lamps(limit=12), objective, random=RANDOM_LAMPS, **options)
     told = []
     for episode in range(episodes):
         env.reset(seed=50 + world if episode == 0 else None)
@@ -334,7 +347,10 @@ def alone(objective: str, world: int, episodes: int, **options) -> list[dict]:
 
 def together(objective: str, worlds: int, episodes: int, mode: AutoresetMode, **options) -> list[list[dict]]:
     envs = SurpriseVectorWrapper(
-        SyncVectorEnv([partial(lamps, limit=12)] * worlds, autoreset_mode=mode), objective, h_random=H_LAMPS, **options
+        SyncVectorEnv([partial(lamps, limit=12)] * worlds, autoreset_mode=mode),
+        objective,
+        random=RANDOM_LAMPS,
+        **options,
     )
     envs.reset(seed=50)
     told: list[list[dict]] = [[] for _ in range(worlds)]
@@ -528,13 +544,13 @@ WORKERS = """
     from gymnasium.vector import AsyncVectorEnv
     from gymnasium.wrappers import TimeLimit
     from lamps import Lamps
-    from sadapt.gym import SurpriseVectorWrapper, SurpriseWrapper
+    from sadapt.gym import SurpriseVectorWrapper, SurpriseWrapper, estimate_random
 
     def bare():
         return TimeLimit(Lamps(), 20)
 
     def wrapped():
-        return SurpriseWrapper(bare(), "s-adapt", h_random=3.0)
+        return SurpriseWrapper(bare(), "s-adapt", random=estimate_random(bare(), 5))
 
     if __name__ == "__main__":
         inside = AsyncVectorEnv([wrapped] * 8, context=CONTEXT)
@@ -568,11 +584,12 @@ def test_eight_workers(context, steps, tmp_path):
 SUBPROCESSES = """
     from gymnasium.wrappers import TimeLimit
     from lamps import Lamps
-    from sadapt.gym import SurpriseWrapper
+    from sadapt.gym import SurpriseWrapper, estimate_random
     from stable_baselines3.common.vec_env import SubprocVecEnv
 
     def wrapped():
-        return SurpriseWrapper(TimeLimit(Lamps(), 20), "s-adapt", h_random=3.0)
+        lamps = TimeLimit(Lamps(), 20)
+        return SurpriseWrapper(lamps, "s-adapt", random=estimate_random(lamps, 5))
 
     if __name__ == "__main__":
         envs = SubprocVecEnv([wrapped] * 8, start_method=CONTEXT)
@@ -600,8 +617,8 @@ def test_eight_workers_of_stable_baselines3(context, tmp_path):
 def test_the_wrappers_live_without_jax(tmp_path):
     code = """
         from lamps import Lamps
-        from sadapt.gym import SurpriseWrapper, estimate_random_entropy
-        env = SurpriseWrapper(Lamps(), horizon=10, h_random=estimate_random_entropy(Lamps(), horizon=10))
+        from sadapt.gym import SurpriseWrapper, estimate_random
+        env = SurpriseWrapper(Lamps(), horizon=10, random=estimate_random(Lamps(), horizon=10))
         env.reset(seed=0)
         env.step(1)
         assert "jax" not in sys.modules

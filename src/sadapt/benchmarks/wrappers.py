@@ -78,7 +78,8 @@ def _playing(env: Any, action: Any) -> Callable[[], None]:
 
 def overhead_microseconds(what: str, channels: int, *, obs_mode: str = "dict", seconds: float = 3.0) -> float:
     """Microseconds that the wrapper adds to a step, per world: `what` is a key of `LIMITS`."""
-    options: dict[str, Any] = {"h_random": 10.0, "horizon": HORIZON, "obs_mode": obs_mode}
+    random = {part: {"entropy": 10.0, "surprise": 10.0} for part in ("mean", "std")}
+    options: dict[str, Any] = {"random": random, "horizon": HORIZON, "obs_mode": obs_mode}
     space = spaces.Box(0, 1, (10, 10, channels), np.uint8)
     if what == "one world":
         wrapped, bare, worlds = _playing(SurpriseWrapper(Film(space), **options), 0), _playing(Film(space), 0), 1

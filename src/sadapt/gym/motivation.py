@@ -6,7 +6,7 @@ The mathematics is that of `sadapt.motivation`, on NumPy arrays whose first axis
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -227,6 +227,7 @@ class Motivation:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes over what `state_dict` gave, also of another process; episodes under way go on as they are."""
         try:
+            self._require_same_bandit(state["bandit"])
             bandit, normaliser = (
                 {name: np.asarray(state[key][name], part.dtype) for name, part in saved(mine).items()}
                 for key, mine in (("bandit", self.bandit), ("normaliser", self.normaliser))
@@ -253,6 +254,20 @@ class Motivation:
         self.bandit, self.normaliser = restored(self.bandit, bandit), restored(self.normaliser, normaliser)
         self.random = known
         self._generator.bit_generator.state = generator
+
+    def _require_same_bandit(self, given: Mapping[str, Any]) -> None:
+        """Refuses what another bandit has learned: parts of the same name need not mean the same."""
+        mine = set(saved(self.bandit))
+        if self._row.adaptive and set(given) != mine:
+            raise UserError(
+                f"the state is that of a bandit that keeps {_listed(given)}; this wrapper's, "
+                f"{self.settings.bandit.name!r}, keeps {_listed(mine)}: make the wrapper with the bandit and feedback "
+                "of the one that was saved, such as bandit='ucb', feedback='entropy'"
+            )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"
 
 
 def arm_index(arm: str | int | None) -> int | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from sadapt.composite import Composite, all_changed, group, part
 from sadapt.errors import UserError
 from sadapt.fields import Count, Number, OneOf, Seed, Whole
-from sadapt.motivation.building import PaymentSettings
+from sadapt.motivation.building import ADAPTING, ADAPTING_WITH, PaymentSettings
 from sadapt.motivation.feedback import RandomAgent, from_plain, known_by_entropy, usable
 from sadapt.motivation.objectives import OBJECTIVES, Objective, objective
 from sadapt.registry import Choice, Own, own_name
@@ -30,9 +30,9 @@ class SurpriseSettings(Composite):
     horizon: Count | None = None
     """Steps in an episode, T; None takes the time limit of the environment."""
     random: Any = None
-    """A random agent's measures, with which s-adapt compares: what `estimate_random` gave."""
+    """A random agent's measures, with which s-adapt compares: what `estimate_random` gave; s-adapt needs it."""
     h_random: Number | None = None
-    """Its entropy in nats alone, which is enough for the feedback `entropy`: see `estimate_random_entropy`."""
+    """Its entropy in nats alone, which is enough with the feedback `entropy`: see `estimate_random_entropy`."""
     intrinsic_scale: Number = 1.0
     """Factor of the surprise in the reward."""
     extrinsic_scale: Number = 0.0
@@ -43,8 +43,8 @@ class SurpriseSettings(Composite):
     """Seed of the draws that break the bandit's ties; a seed given to `reset` replaces it."""
     payment: PaymentSettings = group(PaymentSettings)
     marginal: Choice = part("marginal", "auto")
-    feedback: Choice = part("feedback", "entropy")
-    bandit: Choice = part("bandit", "ucb")
+    feedback: Choice = part("feedback", ADAPTING["feedback"])
+    bandit: Choice = part("bandit", ADAPTING["bandit"])
 
 
 KINDS = ("marginal", "feedback", "bandit")
@@ -54,7 +54,9 @@ def settings_from(options: Mapping[str, Any]) -> tuple[SurpriseSettings, Own]:
     """Settings by their names, and parts that are objects or functions; an unknown name is an error."""
     own = {kind: options[kind] for kind in KINDS if not isinstance(options.get(kind, ""), str)}
     named = {**options, **{kind: own_name(part) for kind, part in own.items()}}
-    return all_changed(SurpriseSettings(), named), own
+    usual = [kind for kind, name in ADAPTING.items() if named.get(kind, name) == name]
+    changes = {name: to for kind in usual for name, to in ADAPTING_WITH.get(kind, {}).items()}
+    return all_changed(SurpriseSettings(), {**changes, **named}), own
 
 
 def paying(settings: SurpriseSettings) -> Objective:
@@ -80,8 +82,10 @@ def known_random(source: str, settings: SurpriseSettings, row: Objective, of: st
     if settings.h_random is not None and of == "entropy":
         return usable(known_by_entropy(settings.h_random), of, source)
     if row.adaptive:
+        lacks = "is not given" if settings.h_random is None else "h_random, its entropy alone, does not tell"
+        instead = "" if settings.h_random is None else ", or feedback='entropy' to go by the entropy"
         raise UserError(
-            f"objective {settings.objective!r} compares {of} with a random agent's, which is not given: "
-            "pass random=sadapt.gym.estimate_random(env)"
+            f"objective {settings.objective!r} compares {of} with a random agent's, which {lacks}: "
+            f"pass random=sadapt.gym.estimate_random(env){instead}"
         )
     return None if settings.h_random is None else known_by_entropy(settings.h_random)

@@ -15,6 +15,11 @@ from sadapt.motivation.normalisation import Normaliser, running, unnormalised
 from sadapt.motivation.objectives import ARMS, Objective
 from sadapt.registry import Choice, Own, made
 
+ADAPTING = {"bandit": "race", "feedback": "surprise"}
+"""How S-Adapt chooses its arm unless told otherwise, in training and in the wrappers; the paper has ucb and entropy."""
+ADAPTING_WITH: dict[str, dict[str, Any]] = {"feedback": {"signed": True}}
+"""Settings that go with these parts, by kind, and not with others in their place."""
+
 
 @dataclass(frozen=True)
 class PaymentSettings(Checked):

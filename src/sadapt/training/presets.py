@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from sadapt.composite import all_changed, names
 from sadapt.fields import unknown_name
+from sadapt.motivation.building import ADAPTING, ADAPTING_WITH
 from sadapt.registry import OWN, find, require_name
 from sadapt.training.settings import Settings
 
@@ -29,7 +30,6 @@ class Preset(NamedTuple):
 
 
 FAST_STEPS = 2_000_000
-ADAPTING = {"bandit": "race", "feedback": "surprise"}
 PRESETS: dict[str, Preset] = {
     # Rewards relative to their mean at the same time step. S-Adapt has a network per arm: sharing one, the arm that is
     # learned second is held back by the first. Random play costs next to nothing there, and what its mean is off by
@@ -40,7 +40,7 @@ PRESETS: dict[str, Preset] = {
         outside=8,
         total_timesteps=None,
         changes={"baseline": "time", "reward_clip": 5.0, "arms": "apart"},
-        of_part={"feedback": {"signed": True}},
+        of_part=ADAPTING_WITH,
         compiled={"random_episodes": 1_000},
     ),
     "paper": Preset(
@@ -49,7 +49,7 @@ PRESETS: dict[str, Preset] = {
         outside=1,
         total_timesteps=10_000_000,
         changes={},
-        of_part={"feedback": {"signed": True}},
+        of_part=ADAPTING_WITH,
         compiled={},
     ),
 }
