@@ -11,7 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -67,11 +67,9 @@ def kept_at(task: Task, number: int) -> Path:
 
 def all_met(task: Task, numbers: Sequence[int], workers: int) -> Iterator[Met]:
     """Every input, several at a time."""
-    if workers == 1:
-        yield from map(partial(meet, task), numbers)
-        return
     with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
-        yield from pool.map(partial(meet, task), numbers)
+        for done in as_completed([pool.submit(meet, task, number) for number in numbers]):
+            yield done.result()
 
 
 def tell(task: Task, met: Met) -> None:
@@ -95,9 +93,9 @@ def summary(counts: Counter[str], busy: float, seconds: float) -> str:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="fuzz",
-        description="Damage files of small genuine runs and command lines, and look how the program meets them. It must "
-        "not show a traceback, hang, ask for more than 2 GB, change a file that it should not, or end with another exit "
-        "code than 0, 1, 2, 130 or 143.",
+        description="Damage files of small genuine runs and command lines, and look how the program meets them. It "
+        "must not show a traceback, hang, ask for more than 2 GB, change a file that it should not, or end with "
+        "another exit code than 0, 1, 2, 130 or 143.",
         epilog="Exit code 0: nothing was found. 1: something was.",
     )
     made.add_argument("--seed", type=int, default=1, help="which inputs (1)")
@@ -132,6 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if count % 100 == 0:
             print(f"{count} of {len(numbers)}: {summary(counts, busy, time.monotonic() - began)}", flush=True)
     print(summary(counts, busy, time.monotonic() - began))
+    print(slow.most_common())
     return 1 if counts["findings"] else 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ class Command(NamedTuple):
     """Something that the program is asked to do."""
 
     line: str
-    files: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 (never written to)
+    files: Mapping[str, tuple[str, ...]] = {}
     """What it is given, by the name that it has then: one of these."""
     writes: tuple[str, ...] = ()
     """Below which it may write."""
@@ -64,10 +65,11 @@ COMMANDS = (
     Command("list --json", {}, share=1),
 )
 OPTIONS = (
-    "seed", "episodes", "epsilon", "arm", "json", "import", "out", "steps", "fps", "compare", "each", "learner", "only", "num-envs",
-    "num-seeds", "horizon", "radius", "hidden", "learning-rate", "gamma", "total-timesteps", "random-episodes", "buffer-size",
-    "num-steps", "minibatch-size", "marginal", "network", "bandit", "feedback", "objective", "layout", "config", "preset", "quiet",
-    "checkpoint-interval", "workers", "executor", "dry-run", "normalise", "std-floor", "reward-clip", "aggregate", "help", "nonsense",
+    "seed", "episodes", "epsilon", "arm", "json", "import", "out", "steps", "fps", "compare", "each", "learner", "only",
+    "num-envs", "num-seeds", "horizon", "radius", "hidden", "learning-rate", "gamma", "total-timesteps",
+    "random-episodes", "buffer-size", "num-steps", "minibatch-size", "marginal", "network", "bandit", "feedback",
+    "objective", "layout", "config", "preset", "quiet", "checkpoint-interval", "workers", "executor", "dry-run",
+    "normalise", "std-floor", "reward-clip", "aggregate", "help", "nonsense",
 )  # fmt: skip
 """Options of any command, to be given to any other."""
 

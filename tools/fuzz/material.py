@@ -1,4 +1,4 @@
-"""What is damaged: a few tiny genuine runs, exported policies, stored results, a plan and a map, made once a source tree."""
+"""What is damaged: a few tiny genuine runs, exported policies, stored results, a plan and a map."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-ALWAYS = "--horizon 16 --random-episodes 4 --hidden 8 --log-interval 128 --tensorboard off --checkpoint-interval 0.001 --quiet"
+ALWAYS = (
+    "--horizon 16 --random-episodes 4 --hidden 8 --log-interval 128 --tensorboard off --checkpoint-interval 0.001 "
+    "--quiet"
+)
 PQN = "--num-envs 4 --num-steps 8 --minibatch-size 16 --update-epochs 1 --total-timesteps 512 --arms together"
 TRAINED = {
     "adapting": f"tetris {PQN}",
-    "mapped": "maze-small --layout map.txt --learner dqn --network plain --objective s-min --num-envs 2 --buffer-size 256 "
-    "--batch-size 4 --learning-starts 64 --target-network-frequency 64 --train-frequency 8 --total-timesteps 512",
+    "mapped": "maze-small --layout map.txt --learner dqn --network plain --objective s-min --num-envs 2 "
+    "--buffer-size 256 --batch-size 4 --learning-starts 64 --target-network-frequency 64 --train-frequency 8 "
+    "--total-timesteps 512",
     "outside": "gym:CartPole-v1 --learner ppo --objective s-max --num-envs 2 --num-steps 16 --minibatch-size 16 "
     "--update-epochs 1 --total-timesteps 256",
     "idle": "butterflies-small --objective random --num-envs 4 --total-timesteps 512",
@@ -99,7 +103,9 @@ def _train(home: Path, folder: Path, name: str) -> None:
 
 def _sadapt(home: Path, folder: Path, words: str) -> None:
     line = [sys.executable, "-m", "sadapt", *words.split()]
-    done = subprocess.run(line, cwd=folder, env=os.environ | environment(home), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        line, cwd=folder, env=os.environ | environment(home), capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise RuntimeError(f"sadapt {words} ended with {done.returncode}: {done.stderr}")
 

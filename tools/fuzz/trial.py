@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +30,13 @@ except (UserError, OSError) as error:
     sys.exit(f"refused: {error}".encode("ascii", "backslashreplace").decode())
 """
 """`load` as a program; it refuses with exit code 1."""
+
+
+WARM = (
+    "api", "cli.display", "experiments.claims", "experiments.executors", "experiments.plan", "experiments.sweep",
+    "report.adaptation", "report.curves", "report.figures", "runs.restoring", "runs.session", "training.memory",
+)  # fmt: skip
+"""Modules that commands import when they are called."""
 
 
 class Outcome(NamedTuple):
@@ -81,7 +89,7 @@ def _be_child(action: Callable[[], int], folder: Path, log: Path) -> None:
     try:
         os.setsid()
         os.chdir(folder)
-        for number, path in enumerate((os.devnull, log, log)):
+        for number, path in enumerate((Path(os.devnull), log, log)):
             where = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             os.dup2(where, number)
             os.close(where)
@@ -104,18 +112,12 @@ def _be_child(action: Callable[[], int], folder: Path, log: Path) -> None:
 
 def warm() -> None:
     """Imports what the commands need, but starts nothing: a fork has only one thread, and the backend has many."""
-    import importlib
-
-    import sadapt.api
     from sadapt.cli import COMMANDS
 
     for row in COMMANDS.values():
-        importlib.import_module(f"sadapt.cli.{row.module}")
-    for name in (
-        "cli.display experiments.claims experiments.executors experiments.plan experiments.sweep report.adaptation "
-        "report.curves report.figures runs.restoring runs.session training.memory"
-    ).split():
-        importlib.import_module(f"sadapt.{name}")
+        import_module(f"sadapt.cli.{row.module}")
+    for name in WARM:
+        import_module(f"sadapt.{name}")
     import matplotlib.pyplot  # noqa: F401
 
 

@@ -21,11 +21,69 @@ STRANGE = (
     "%s%n{0}{x}",
     "x" * 5_000,
 )
-NAMES = ("tetris", "maze-large", "gym:CartPole-v1", "gym:no:Such-v0", "atari:nope", "own:me", "s-min", "dqn", "null", "True")
-NUMBERS = (0, -1, 1, 2, 3, 255, -(2**31), 2**31 - 1, 2**31, 2**53 + 1, 2**63, 2**64, 10**30, 10**400, 0.5, -0.0, 1e-320, 1e308)
+NAMES = (
+    "tetris",
+    "maze-large",
+    "gym:CartPole-v1",
+    "gym:no:Such-v0",
+    "atari:nope",
+    "own:me",
+    "s-min",
+    "dqn",
+    "null",
+    "True",
+)
+NUMBERS = (
+    0,
+    -1,
+    1,
+    2,
+    3,
+    255,
+    -(2**31),
+    2**31 - 1,
+    2**31,
+    2**53 + 1,
+    2**63,
+    2**64,
+    10**30,
+    10**400,
+    0.5,
+    -0.0,
+    1e-320,
+    1e308,
+)
 ODD = (float("nan"), float("inf"), float("-inf"))
-PATHS = ("missing", "missing/deeper/x", "notes.txt", "notes.txt/x", ".", "./", "x" * 300, "folder", "loop", "no\udcffwhere")
-WORDS = ("nan", "inf", "-inf", "1e400", "1_000", "0x10", "1.5", "-1", "0", "1", "99999999999", "2147483647", "true", "--", "-", "=")
+PATHS = (
+    "missing",
+    "missing/deeper/x",
+    "notes.txt",
+    "notes.txt/x",
+    ".",
+    "./",
+    "x" * 300,
+    "folder",
+    "loop",
+    "no\udcffwhere",
+)
+WORDS = (
+    "nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "1_000",
+    "0x10",
+    "1.5",
+    "-1",
+    "0",
+    "1",
+    "99999999999",
+    "2147483647",
+    "true",
+    "--",
+    "-",
+    "=",
+)
 
 
 def anything(chance: random.Random) -> Any:
@@ -50,7 +108,9 @@ def word(chance: random.Random) -> str:
     """A word of a command line: nothing that leads out of the current folder."""
     kind = chance.randrange(4)
     if kind == 0:
-        return chance.choice([text for text in STRANGE if "\0" not in text and "\ud800" not in text and text != "\ud83d"])
+        return chance.choice(
+            [text for text in STRANGE if "\0" not in text and "\ud800" not in text and text != "\ud83d"]
+        )
     if kind == 1:
         return str(chance.choice(NUMBERS))
     return chance.choice((*NAMES, *WORDS, *PATHS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 from collections.abc import Mapping
 from pathlib import Path, PurePath
@@ -40,7 +41,9 @@ def findings(case: Case, outcome: Outcome, before: Mapping[str, str], after: Map
     """Everything that is wrong with how an input was met."""
     found = []
     if outcome.code is None:
-        found.append(f"hangs: not at an end after {outcome.seconds:.0f} s" + (", Ctrl-C or not" if outcome.stopped else ""))
+        found.append(
+            f"hangs: not at an end after {outcome.seconds:.0f} s" + (", Ctrl-C or not" if outcome.stopped else "")
+        )
     elif outcome.code not in CODES:
         found.append(f"exit code {outcome.code}")
     found += [f"says {fault!r}" for fault in FAULTS if fault in outcome.said]
@@ -68,7 +71,7 @@ def _may_change(case: Case, code: int | None, path: PurePath, *, new: bool) -> b
 def _named(case: Case) -> list[str]:
     """Where the words themselves ask for something new, and where it goes if they do not."""
     words = case.words
-    after = [word for option, word in zip(words, words[1:], strict=False) if option == "--out"]
+    after = [word for option, word in itertools.pairwise(words) if option == "--out"]
     joined = [word.partition("=")[2] for word in words if word.startswith("--out=")]
     usual = ["runs", "run/videos", "run/curve.png", "run/policy.safetensors", "results", "policy"]
     return [*after, *joined, *(usual if case.words != tuple(case.command.line.split()) else [])]

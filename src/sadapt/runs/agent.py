@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt import __version__
+from sadapt.composite import changed
+from sadapt.envs.layout import read as read_map
 from sadapt.errors import UserError, nearest
 from sadapt.motivation import objectives
 from sadapt.motivation.augmented import Augmented
@@ -132,10 +134,10 @@ def load(path: str | Path, *, trust: bool = False, own: Own | None = None) -> Ag
 
 def _agent_in(folder: RunFolder, tensors: dict[str, np.ndarray], facts: dict[str, Any], own: Own | None) -> Agent:
     """Of a checkpoint, what an agent needs."""
-    settings = dict(facts["settings"])
+    settings = facts["settings"]
     if folder.layout.exists():
-        text = folder.layout.read_text(encoding="utf-8")
-        settings["world"] = {**settings.get("world", {}), "layout": text if "\n" in text else text + "\n"}
+        text, trained = read_map(folder.layout), config.from_dict(settings, str(folder))
+        settings = config.to_dict(changed(trained, "layout", text if "\n" in text else text + "\n"))
     params = _below(PARAMS, tensors)
     told = {**facts, "settings": settings, "random": _random(tensors), "arms": None}
     agent = _agent(params, told, str(folder), own)
@@ -149,7 +151,11 @@ def _random(tensors: dict[str, np.ndarray]) -> dict[str, dict[str, Any]]:
     """The random agent, in the types that JSON knows; of a checkpoint of before, its entropy alone."""
     if "h_random" in tensors:
         return as_plain(known_by_entropy(float(tensors["h_random"])))
-    return as_plain(RandomAgent(*(_below(f"random/{part}/", tensors) for part in MEASURED)))
+    found = RandomAgent(*(_below(f"random/{part}/", tensors) for part in MEASURED))
+    try:
+        return as_plain(found)
+    except (KeyError, TypeError, ValueError) as error:
+        raise Damaged(f"it holds no random agent ({error})") from error
 
 
 def _below(prefix: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -84,7 +84,7 @@ def _restored(
         if path != newest and (why := _trouble(folder, newest)) is not None:
             log.warning("%s %s: the run goes on from %s, before that", folder.metrics, why, path)
         metrics_file.cut_to(folder.metrics, facts.get("metrics"), int(facts["step"]))
-    return Restored(state, float(facts["seconds"]), trouble)
+    return Restored(state, float(facts.get("seconds", 0.0)), trouble)
 
 
 def _trouble(folder: RunFolder, path: Path) -> str | None:
