@@ -42,7 +42,7 @@ lint: .venv/.ready-test ## ruff, its format, and mypy
 slow: .venv/.ready-slow ## the learning tests, minutes each
 	$(BIN)/pytest -m slow -n $(WORKERS) --dist worksteal
 
-soak: .venv/.ready-test ## kill training twenty times a learner, at random moments, and compare the end
+soak: .venv/.ready-test ## kill training twenty times a learner and twenty times in its first seconds, and compare the end
 	SADAPT_KILLS=20 $(BIN)/pytest tests/runs/test_kill.py -n $(WORKERS)
 
 fuzz: .venv/.ready-test ## meet INPUTS damaged files and wrong command lines of seed SEED, ten minutes on two cores
