@@ -119,10 +119,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     task = Task(args.seed, stored, home, args.patience)
     numbers = args.only or range(args.inputs)
     began, busy, counts = time.monotonic(), 0.0, Counter[str]()
-    slow: Counter[str] = Counter()
     for count, met in enumerate(all_met(task, numbers, args.workers), 1):
         busy += met.outcome.busy
-        slow[met.case.command.line] += met.outcome.busy  # type: ignore[assignment]
         counts["stopped" if met.outcome.stopped else f"of code {met.outcome.code}"] += 1
         if met.wrong:
             counts["findings"] += 1
@@ -130,7 +128,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         if count % 100 == 0:
             print(f"{count} of {len(numbers)}: {summary(counts, busy, time.monotonic() - began)}", flush=True)
     print(summary(counts, busy, time.monotonic() - began))
-    print(slow.most_common())
     return 1 if counts["findings"] else 0
 
 

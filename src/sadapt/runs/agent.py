@@ -115,7 +115,7 @@ def load(path: str | Path, *, trust: bool = False, own: Own | None = None) -> Ag
     if path.is_file():
         try:
             tensors, facts = checkpoint.read(path)
-            require_modules(facts["settings"], str(path), trust=trust)
+            require_modules(checkpoint.require_run(facts)["settings"], str(path), trust=trust)
             return _agent(tensors, facts, str(path), own)
         except (Damaged, KeyError) as damage:
             raise UserError(f"{path} is no exported policy: {damage}") from damage
@@ -124,7 +124,7 @@ def load(path: str | Path, *, trust: bool = False, own: Own | None = None) -> Ag
     for newest in folder.checkpoints.newest():
         try:
             tensors, facts = checkpoint.read(newest)
-            return _agent_in(folder, tensors, facts, own)
+            return _agent_in(folder, tensors, checkpoint.require_run(facts), own)
         except Damaged as damage:
             checkpoint.log.warning("checkpoint %s is not used: %s", newest, damage)
     if folder.checkpoints.paths() or folder.read_status().get("state") == "finished":

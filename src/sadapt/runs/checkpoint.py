@@ -117,7 +117,14 @@ def facts_of(path: Path) -> dict[str, Any]:
         facts: dict[str, Any] = json.loads(json.loads(header)["__metadata__"]["facts"])
     except UNREADABLE as error:
         raise Damaged(f"it cannot be read: {error}") from error
-    if wrong := misfit(facts, REQUIRED, OPTIONAL):
+    if wrong := misfit(facts, {}, REQUIRED | OPTIONAL):
+        raise Damaged(wrong)
+    return facts
+
+
+def require_run(facts: dict[str, Any]) -> dict[str, Any]:
+    """Refuses a file that does not tell of which run it is."""
+    if wrong := misfit(facts, REQUIRED):
         raise Damaged(wrong)
     return facts
 
