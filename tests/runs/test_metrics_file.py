@@ -7,7 +7,6 @@ import pytest
 from sadapt.errors import UserError
 from sadapt.runs import metrics_file
 
-
 HEADER = ",".join(metrics_file.COLUMNS) + "\n"
 
 
