@@ -13,7 +13,7 @@ from sadapt.runs import checkpoint
 from sadapt.runs.checkpoint import Damaged
 from sadapt.runs.folder import RunFolder
 
-WRONG = {
+WRONG: dict[str, list] = {
     "version": [None, 1, ["0.2.0"]],
     "settings": [None, [], "tetris"],
     "step": [None, -1, 1.5, "1", True, 10**400],
