@@ -4,16 +4,18 @@
 PYTHON  ?= python3
 WORKERS ?= 2
 REV     ?= HEAD
+SEED    ?= 1
+INPUTS  ?= 2000
 BIN     := .venv/bin
 PIP     := $(BIN)/python -m pip --quiet --disable-pip-version-check
 DEMO    := --out demo/s-adapt --overwrite --total-timesteps 600000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint slow soak same bench clean distclean
+.PHONY: help demo test lint slow soak fuzz same bench clean distclean
 .DELETE_ON_ERROR:
 
 help: ## show this list
-	@echo "usage: make TARGET [PYTHON=python3] [WORKERS=2] [REV=HEAD]"
+	@echo "usage: make TARGET [PYTHON=python3] [WORKERS=2] [REV=HEAD] [SEED=1] [INPUTS=2000]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: .venv/.ready ## train S-Adapt on Tetris, draw its curve and film it beside a random agent
@@ -40,8 +42,11 @@ lint: .venv/.ready-test ## ruff, its format, and mypy
 slow: .venv/.ready-slow ## the learning tests, minutes each
 	$(BIN)/pytest -m slow -n $(WORKERS) --dist worksteal
 
-soak: .venv/.ready-test ## kill training twenty times a learner, at random moments, and compare the end
+soak: .venv/.ready-test ## kill training twenty times a learner and twenty times in its first seconds, and compare the end
 	SADAPT_KILLS=20 $(BIN)/pytest tests/runs/test_kill.py -n $(WORKERS)
+
+fuzz: .venv/.ready-test ## meet INPUTS damaged files and wrong command lines of seed SEED, ten minutes on two cores
+	$(BIN)/python -m tools.fuzz --seed $(SEED) --inputs $(INPUTS) --workers $(WORKERS) $(if $(ONLY),--only $(ONLY))
 
 same: .venv/.ready-test ## train a little here and at revision REV, and compare the runs to the byte
 	$(BIN)/python tools/same.py $(REV)
@@ -50,7 +55,7 @@ bench: .venv/.ready-bench ## measure speed on one core, beside Stable-Baselines3
 	$(BIN)/sadapt bench
 
 clean: ## remove caches, builds and the demo's output (keeps runs/ and .venv)
-	rm -rf demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf demo build dist .fuzz .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## clean, and remove .venv too

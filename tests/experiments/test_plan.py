@@ -76,6 +76,7 @@ def test_runs_that_two_experiments_share_are_planned_once(file):
         ('[[fast]]\nenv = "maze-small"\nseed = ["one"]\n', 3, "a whole number"),
         ('[[fast]]\nenv = "maze-small"\nobjective = "s-mid"\n', 3, "s-min"),
         ('[[fast]]\nenv = "maze-small"\nseed = []\n', 3, "empty"),
+        (f'[[fast]]\nenv = "tetris"\nseed = {list(range(400))}\nnum_envs = {list(range(1, 300))}\n', 1, "119,600 runs"),
         ('[[fast]]\nenv = "maze-small"\nlearner = "ppx"\n', 3, "learner"),
         ("[[fast]]\nenv = 3\n", 2, "name of a world"),
         ('[[fast]]\nenv = "maze-small"\nmarginal = "bernouli"\n', 3, "bernoulli"),

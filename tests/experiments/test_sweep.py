@@ -15,6 +15,7 @@ from sadapt.experiments import executors, plan, worker
 from sadapt.experiments.executors import here, on_ray, on_slurm
 from sadapt.experiments.sweep import Sweep, account, carry_out, expected_seconds, kind
 from sadapt.runs.folder import write_json
+from sadapt.runs.metrics_file import COLUMNS
 
 TWO = """
 [[fast]]
@@ -96,7 +97,7 @@ def test_standing_is_read_from_what_lies_there(tmp_path):
     assert sweep.standing(other)[:2] == ("stopped", 500)
     assert sweep.left() == [other, one]
     folder.status.unlink()
-    folder.metrics.write_text("step,return\n20000,1\n40960,1\n")
+    folder.metrics.write_text(f"{','.join(COLUMNS)}\n20000,1,1,1,1,1,\n40960,1,1,1,1,1,\n")
     assert sweep.standing(other).state == "finished"
 
 

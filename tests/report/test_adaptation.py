@@ -24,10 +24,10 @@ def store(root, objective, distance, alpha=None, seed=1, env="maze-small"):
     folder = root / f"{env}-{objective}-{seed}"
     folder.mkdir(parents=True)
     write_json(folder / "config.json", {"settings": config.to_dict(settings)})
-    lines = ["step,episodes,entropy,h_random,alpha"]
+    lines = ["step,episodes,return,surprise,entropy,h_random,alpha"]
     for row in range(1, ROWS + 1):
         share = "" if alpha is None else alpha(row)
-        lines.append(f"{100 * row},{10 * row},{5 + distance(row)},5,{share}")
+        lines.append(f"{100 * row},{10 * row},0,0,{5 + distance(row)},5,{share}")
     (folder / "metrics.csv").write_text("\n".join(lines) + "\n")
 
 

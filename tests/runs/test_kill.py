@@ -1,6 +1,6 @@
 """Training killed without warning, again and again, ends byte for byte as if it had been left alone.
 
-Three kills a learner by default; `make soak` asks for twenty.
+Three kills a learner by default, and three of runs that have just begun; `make soak` asks for twenty.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ COMMON = (
 )
 LEARNERS = {
     "pqn": "--num-envs 8 --num-steps 8 --minibatch-size 32 --total-timesteps 160000",
+    "ppo": "--learner ppo --num-envs 8 --num-steps 8 --minibatch-size 32 --total-timesteps 160000",
     "dqn": "--learner dqn --network plain --num-envs 2 --batch-size 8 --buffer-size 60000 --learning-starts 1000 "
     "--total-timesteps 10000",
 }
+SHORT = "--num-envs 8 --num-steps 8 --minibatch-size 32 --total-timesteps 40000"
 PATIENCE = 240
 EARLY = 10.0
 """Seconds in which a run is still beginning."""
@@ -118,17 +120,23 @@ def test_killed_and_resumed_equals_undisturbed(tmp_path, shared_programs, learne
 
 
 def test_killed_in_its_first_seconds_it_begins_again(tmp_path, shared_programs):
-    """While it is imported, compiled and measured, there is no run yet or one that can be taken up."""
-    chance, cache = random.Random("early"), shared_programs
-    alone, killed = RunFolder(tmp_path / "alone"), RunFolder(tmp_path / "killed")
-    words = ["train", "tetris", "--objective", "s-min", *COMMON.split(), *LEARNERS["pqn"].split(), "--out"]
+    """While it is imported, compiled and measured, there is no run yet or one that can be taken up.
+
+    Each kill hits a run that has just begun; together they are spread over its first seconds, or all that it takes.
+    """
+    chance, cache, alone = random.Random("early"), shared_programs, RunFolder(tmp_path / "alone")
+    words = ["train", "tetris", "--objective", "s-min", *COMMON.split(), *SHORT.split(), "--out"]
+    end_of(start([*words, str(tmp_path / "compiled")], cache))
+    began = time.monotonic()
     end_of(start([*words, str(alone)], cache))
-    again = lambda: ["resume", str(killed), "--quiet"] if killed.config.exists() else [*words, str(killed)]  # noqa: E731
-    for _ in range(KILLS):
-        process = start(again(), cache)
-        time.sleep(chance.uniform(0, EARLY))
+    lasting = min(time.monotonic() - began, EARLY)
+    for kill in range(KILLS):
+        killed = RunFolder(tmp_path / f"killed-{kill}")
+        process = start([*words, str(killed)], cache)
+        time.sleep((kill + chance.random()) / KILLS * lasting)
         process.kill()
         process.communicate()
-    end_of(start(again(), cache))
-    assert metrics(killed) == metrics(alone)
-    assert final_state(killed) == final_state(alone)
+        again = ["resume", str(killed), "--quiet"] if killed.config.exists() else [*words, str(killed)]
+        end_of(start(again, cache))
+        assert metrics(killed) == metrics(alone)
+        assert final_state(killed) == final_state(alone)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -49,6 +51,14 @@ def test_steps_that_cannot_be_counted_are_refused_by_the_largest_number():
     assert -(-largest // prog.learner.chunk_steps) * prog.learner.chunk_steps < 2**31
     with pytest.raises(UserError, match="--total-timesteps"):
         build(changed(settings, "total_timesteps", largest + 1))
+
+
+def test_what_the_shell_does_not_allow_is_not_free():
+    line = (
+        "ulimit -d 2000000; exec " + sys.executable + " -c 'import sadapt.training.memory as m; print(m.free_bytes())'"
+    )
+    told = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True).stdout
+    assert 0 < int(told) < 2_000_000 * 1024
 
 
 def test_seeds_at_once_take_their_state_each():

@@ -59,15 +59,17 @@ def parse(text: str, source: str, kind: str) -> Layout:
 
 def load(path: str | Path, kind: str) -> Layout:
     """Reads a user's map."""
+    return parse(read(path, _legend(kind)), str(path), kind)
+
+
+def read(path: str | Path, legend: str = "a map, one character per cell") -> str:
+    """The text of a user's map."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path} is not a text file: byte {error.start + 1} is not UTF-8; expected {_legend(kind)}"
-        ) from None
+        raise UserError(f"{path} is not a text file: byte {error.start + 1} is not UTF-8; expected {legend}") from None
     except OSError as error:
         raise UserError(f"cannot read the map {path}: {error.strerror}") from None
-    return parse(text, str(path), kind)
 
 
 def packaged(name: str, kind: str) -> Layout:

@@ -13,6 +13,7 @@ gamma = 0.95                  # any setting of `sadapt train`, by its name
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -33,6 +34,10 @@ FILES = resources.files("sadapt.experiments") / "files"
 TOP = ("title", "include", *PRESETS)
 NAMED = ("env", "objective", "seed", "learner")
 """What a run's folder is called after in any case."""
+
+
+MOST = 100_000
+"""Runs of one group."""
 
 
 class Planned(NamedTuple):
@@ -163,6 +168,8 @@ def _group(group: dict[str, Any], preset: str, source: Source, after: int) -> It
     for name, values in axes.items():
         if not values:
             raise source.error(f"{name} is an empty list: give at least one value", name, after)
+    if (count := math.prod(map(len, axes.values()))) > MOST:
+        raise source.error(f"this group asks for {count:,} runs; at most {MOST:,} can be planned", after=after)
     for combination in itertools.product(*axes.values()):
         yield _run(dict(zip(axes, combination, strict=True)), preset, source, after)
 

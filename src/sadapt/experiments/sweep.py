@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import sys
@@ -107,9 +108,10 @@ def measured_paces(
     """Steps per second of every kind of run, measured on this machine once and remembered beside the runs."""
     file = sweep.out / CACHE / "paces.json"
     try:
-        known: dict[str, float] = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        known = {}
+        told = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        told = {}
+    known = {name: pace for name, pace in told.items() if _is_pace(pace)} if isinstance(told, dict) else {}
     missing = {kind(run): run for run in reversed(runs) if kind(run) not in known}
     names = {json.dumps(sweep.job(run, measure=True)): name for name, run in missing.items()}
     jobs = [sweep.job(run, measure=True) for run in missing.values()]
@@ -124,6 +126,10 @@ def measured_paces(
         file.parent.mkdir(parents=True, exist_ok=True)
         write_json(file, known)
     return known
+
+
+def _is_pace(told: Any) -> bool:
+    return isinstance(told, int | float) and 0 < told < math.inf
 
 
 def expected_seconds(sweep: Sweep, runs: Sequence[Planned], paces: dict[str, float], workers: int | None) -> float:
@@ -175,7 +181,7 @@ def account(out: Path) -> list[dict[str, Any]]:
     """What the sweeps into a folder took, one entry each time that the command was given."""
     try:
         found = json.loads((out / ACCOUNT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return []
     return found if isinstance(found, list) else []
 

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt import __version__
+from sadapt.composite import changed
+from sadapt.envs.layout import read as read_map
 from sadapt.errors import UserError, nearest
 from sadapt.motivation import objectives
 from sadapt.motivation.augmented import Augmented
@@ -119,7 +121,7 @@ def load(path: str | Path, *, trust: bool = False, own: Own | None = None) -> Ag
     if path.is_file():
         try:
             tensors, facts = checkpoint.read(path)
-            require_modules(facts["settings"], str(path), trust=trust)
+            require_modules(checkpoint.require_run(facts)["settings"], str(path), trust=trust)
             return _agent(tensors, facts, str(path), own)
         except (Damaged, KeyError) as damage:
             raise UserError(f"{path} is no exported policy: {damage}") from damage
@@ -128,7 +130,7 @@ def load(path: str | Path, *, trust: bool = False, own: Own | None = None) -> Ag
     for newest in folder.checkpoints.newest():
         try:
             tensors, facts = checkpoint.read(newest)
-            return _agent_in(folder, tensors, facts, own)
+            return _agent_in(folder, tensors, checkpoint.require_run(facts), own)
         except Damaged as damage:
             checkpoint.log.warning("checkpoint %s is not used: %s", newest, damage)
     if folder.checkpoints.paths() or folder.read_status().get("state") == "finished":
@@ -138,10 +140,10 @@ def load(path: str | Path, *, trust: bool = False, own: Own | None = None) -> Ag
 
 def _agent_in(folder: RunFolder, tensors: dict[str, np.ndarray], facts: dict[str, Any], own: Own | None) -> Agent:
     """Of a checkpoint, what an agent needs."""
-    settings = dict(facts["settings"])
+    settings = facts["settings"]
     if folder.layout.exists():
-        text = folder.layout.read_text(encoding="utf-8")
-        settings["world"] = {**settings.get("world", {}), "layout": text if "\n" in text else text + "\n"}
+        text, trained = read_map(folder.layout), config.from_dict(settings, str(folder))
+        settings = config.to_dict(changed(trained, "layout", text if "\n" in text else text + "\n"))
     params = _below(PARAMS, tensors)
     told = {**facts, "settings": settings, "random": _random(tensors), "arms": None}
     told["warnings"] = list(folder.warnings)
@@ -156,7 +158,11 @@ def _random(tensors: dict[str, np.ndarray]) -> dict[str, dict[str, Any]]:
     """The random agent, in the types that JSON knows; of a checkpoint of before, its entropy alone."""
     if "h_random" in tensors:
         return as_plain(known_by_entropy(float(tensors["h_random"])))
-    return as_plain(RandomAgent(*(_below(f"random/{part}/", tensors) for part in MEASURED)))
+    found = RandomAgent(*(_below(f"random/{part}/", tensors) for part in MEASURED))
+    try:
+        return as_plain(found)
+    except (KeyError, TypeError, ValueError) as error:
+        raise Damaged(f"it holds no random agent ({error})") from error
 
 
 def _below(prefix: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

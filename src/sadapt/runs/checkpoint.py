@@ -23,11 +23,14 @@ from safetensors.numpy import load_file, save_file
 
 from sadapt.keys import as_bits, bits_like, from_bits
 from sadapt.runs.belongings import PARTIAL
+from sadapt.runs.facts import OPTIONAL, REQUIRED, misfit
 from sadapt.runs.tensors import Stored, on_device, stored_in
 
 log = logging.getLogger(__name__)
 NO_DIGEST = "0" * 64
 BLOCK = 1 << 22
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What a file of somebody else's making may be answered with."""
 
 
 class Damaged(Exception):
@@ -98,7 +101,7 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     facts = facts_of(path)
     try:
         return load_file(path), facts
-    except (OSError, SafetensorError, ValueError) as error:
+    except (*UNREADABLE, SafetensorError) as error:
         raise Damaged(f"it cannot be read: {error}") from error
 
 
@@ -112,9 +115,18 @@ def facts_of(path: Path) -> dict[str, Any]:
             if _digest(file, place) != told:
                 raise Damaged("its checksum does not match: bytes have changed since it was written")
         facts: dict[str, Any] = json.loads(json.loads(header)["__metadata__"]["facts"])
-        return facts
-    except (OSError, ValueError, KeyError) as error:
+    except UNREADABLE as error:
         raise Damaged(f"it cannot be read: {error}") from error
+    if wrong := misfit(facts, {}, REQUIRED | OPTIONAL):
+        raise Damaged(wrong)
+    return facts
+
+
+def require_run(facts: dict[str, Any]) -> dict[str, Any]:
+    """Refuses a file that does not tell of which run it is."""
+    if wrong := misfit(facts, REQUIRED):
+        raise Damaged(wrong)
+    return facts
 
 
 def stored(path: Path) -> dict[str, Stored]:
@@ -122,7 +134,7 @@ def stored(path: Path) -> dict[str, Stored]:
     try:
         with open(path, "rb") as file:
             return stored_in(path, _header(file))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except UNREADABLE as error:
         raise Damaged(f"it cannot be read: {error}") from error
 
 

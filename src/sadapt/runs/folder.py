@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sadapt.composite import changed
+from sadapt.envs.layout import read as read_map
 from sadapt.errors import UserError
 from sadapt.fields import checked, field_of
 from sadapt.motivation.doubts import told_in
 from sadapt.registry import OWN, import_modules, require_trusted
 from sadapt.runs import belongings, config, process
+from sadapt.runs.facts import STATUS, fitting
 from sadapt.runs.metrics_file import replace_text
 from sadapt.training.settings import Settings, world_setting
 
@@ -86,8 +88,7 @@ class RunFolder:
             found = json.loads(self.status.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
-        if not isinstance(found, dict):
-            return {}
+        found = fitting(found, STATUS)
         lost = found.get("state") == "running" and process.gone(found.get("process"))
         return {**found, "state": LOST} if lost else found
 
@@ -150,7 +151,7 @@ def layout_text(settings: Settings) -> str | None:
     layout = world_setting(settings, "layout")
     if layout is None:
         return None
-    return layout if "\n" in layout else Path(layout).read_text(encoding="utf-8")
+    return layout if "\n" in layout else read_map(layout)
 
 
 def status(state: str, **facts: Any) -> dict[str, Any]:

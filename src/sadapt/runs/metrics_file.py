@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -13,6 +14,12 @@ from sadapt.errors import UserError
 
 if TYPE_CHECKING:
     from sadapt.training.metrics import Row
+
+
+COLUMNS = ("step", "episodes", "return", "surprise", "entropy", "h_random", "alpha")
+"""What every run has written."""
+LARGEST = 3.5e38
+"""No number of a run is larger: they are 32 bits long."""
 
 
 class MetricsFile:
@@ -104,13 +111,15 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Rows of a `metrics.csv`; what is empty there is None here."""
+    """Rows of a `metrics.csv`; what is empty or not finite there is None here."""
     try:
         with open(path, encoding="ascii", newline="") as file:
             rows = [{name: _number(text) for name, text in row.items()} for row in csv.DictReader(file, strict=True)]
     except (ValueError, TypeError, AttributeError, csv.Error) as error:
         raise UserError(f"{path} is damaged ({error}); expected rows of numbers as a run writes them") from error
-    if rows and not all(isinstance(row.get("step"), int) for row in rows):
+    if rows and (missing := [name for name in COLUMNS if name not in rows[0]]):
+        raise UserError(f"{path} is damaged (it has no column {', '.join(missing)}); expected those that a run writes")
+    if not all(isinstance(row["step"], int) for row in rows):
         raise UserError(f"{path} is damaged (not every row has a step); expected rows of numbers as a run writes them")
     return rows
 
@@ -140,4 +149,9 @@ def _cell(value: float | int | None) -> str:
 def _number(text: str | None) -> float | int | None:
     if not text:
         return None
-    return int(text) if text.lstrip("-").isdigit() else float(text)
+    value = int(text) if text.lstrip("-").isdigit() else float(text)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if abs(value) > LARGEST:
+        raise ValueError(f"{text[:20]}... is more than a run can count")
+    return value

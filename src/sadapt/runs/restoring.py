@@ -49,7 +49,7 @@ def restore(folder: RunFolder, shapes: TrainState) -> Restored | None:
     paths = list(folder.checkpoints.newest())
     for path in paths:
         try:
-            facts = checkpoint.facts_of(path)
+            facts = checkpoint.require_run(checkpoint.facts_of(path))
             _require_same(folder, path, facts)
             if (trouble := metrics_file.trouble(folder.metrics, facts.get("metrics"))) is not None:
                 out_of_step.append((path, facts, trouble))
@@ -84,13 +84,13 @@ def _restored(
         if path != newest and (why := _trouble(folder, newest)) is not None:
             log.warning("%s %s: the run goes on from %s, before that", folder.metrics, why, path)
         metrics_file.cut_to(folder.metrics, facts.get("metrics"), int(facts["step"]))
-    return Restored(state, float(facts["seconds"]), trouble)
+    return Restored(state, float(facts.get("seconds", 0.0)), trouble)
 
 
 def _trouble(folder: RunFolder, path: Path) -> str | None:
     """What is wrong with the metrics if one asks this checkpoint, so far as it can be asked."""
     try:
-        return metrics_file.trouble(folder.metrics, checkpoint.facts_of(path).get("metrics"))
+        return metrics_file.trouble(folder.metrics, checkpoint.require_run(checkpoint.facts_of(path)).get("metrics"))
     except Damaged:
         return None
 
@@ -103,7 +103,7 @@ def is_complete(folder: RunFolder) -> bool:
     if newest is None:
         raise UserError(f"{folder} has finished, but its checkpoints are gone, so it cannot go on: {folder.anew()}")
     try:
-        facts = checkpoint.facts_of(newest)
+        facts = checkpoint.require_run(checkpoint.facts_of(newest))
     except Damaged:
         return False
     done = int(facts["step"]) >= config.read(folder.config).total_timesteps

@@ -21,6 +21,11 @@ from sadapt.motivation.marginals import Marginal
 from sadapt.training.driver import shapes
 from sadapt.training.program import Program, TrainState
 
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
 log = logging.getLogger(__name__)
 SPARE = 0.9
 """Share of the free memory that a run may take."""
@@ -30,7 +35,25 @@ SMALLER = "ask for a smaller network (--hidden, --radius) or for fewer steps at 
 
 
 def free_bytes() -> int | None:
-    """Memory that can be had without swapping; None where the system does not say."""
+    """Memory that can be had without swapping, within what the shell allows; None where the system does not say."""
+    known = [found for found in (_free_here(), _left_of_limit()) if found is not None]
+    return min(known, default=None)
+
+
+def _left_of_limit() -> int | None:
+    """What `ulimit -d` leaves of memory; None where there is no limit."""
+    if resource is None or (limit := resource.getrlimit(resource.RLIMIT_DATA)[0]) == resource.RLIM_INFINITY:
+        return None
+    try:
+        with open("/proc/self/status", encoding="ascii") as lines:
+            taken = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
+    except (OSError, StopIteration):
+        taken = 0
+    return max(limit - taken, 0)
+
+
+def _free_here() -> int | None:
+    """What the machine has left."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
