@@ -159,6 +159,7 @@ def test_the_map_is_one(tmp_path):
     assert env.obs_shape[:2] == (5, 10)
 
 
+@pytest.mark.slow
 def test_a_gymnasium_world_of_ones_own_is_trained_probed_and_filmed(tmp_path, shared_programs):
     """And MiniGrid, where it is installed."""
     run(["corridor.py", "gym", "probe"], tmp_path, shared_programs)
