@@ -24,6 +24,8 @@ from sadapt.motivation.objectives import ARMS
 
 WORLDS = {"maze-small": "sadapt/MazeSmall-v0", "tetris": "sadapt/Tetris-v0"}
 
+EVALUATION_E = 0.01
+
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -96,7 +98,7 @@ class Episodes(list):
             told = {name: values[world] for name, values in infos["surprise_episode"].items()}
             self.append({**told, "deaths": deaths[world]})
 
-    def told(self, count: int) -> str:
+    def told(self, count: int = 0) -> str:
         """The last ones: arms, and for each arm what it did to the task and to surprise."""
         parts = []
         for arm, name in enumerate(ARMS):
@@ -149,6 +151,18 @@ def learn(
             descent.step()
 
 
+def evaluated(envs: SurpriseVectorWrapper, network: NetworkPerArm, arm: str, args: Any) -> Episodes:
+    """An episode in every world on one arm with little exploration, of which bandit and normaliser do not hear."""
+    envs.training, envs.forced_arm = False, arm
+    episodes, rng = Episodes(), np.random.default_rng(args.seed)
+    seen, _ = envs.reset(seed=1_000 + args.seed)
+    while len(episodes) < args.num_envs:
+        seen, _, told = play(envs, network, seen, EVALUATION_E, rng, args.num_steps)
+        for infos, ends in told:
+            episodes.hear(infos, ends)
+    return episodes
+
+
 def main() -> None:
     args = arguments()
     torch.set_num_threads(1)
@@ -180,7 +194,10 @@ def main() -> None:
     recent = [episode["arm"] for episode in episodes[-args.every :]]
     settled = round(np.mean(recent))
     print(f"settled on {ARMS[settled]}: {recent.count(settled)} of the last {len(recent)} episodes")
-    print(f"the last {len(recent)}: {episodes.told(args.every)} (random {random['mean']['surprise']:.2f})")
+    final = evaluated(envs, network, ARMS[settled], args)
+    print(
+        f"with epsilon {EVALUATION_E}, {len(final)} episodes: {final.told()} (random {random['mean']['surprise']:.2f})"
+    )
     if args.save:
         with open(args.save, "w") as file:
             json.dump(envs.state_dict(), file)
