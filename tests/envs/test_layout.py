@@ -159,3 +159,8 @@ def test_tetris_takes_no_map(tmp_path):
 def test_an_unknown_world_is_answered_with_the_nearest_name():
     with pytest.raises(UserError, match=r"'maze-smal'.*'maze-small'"):
         make("maze-smal")
+
+
+def test_a_map_without_end_is_refused_at_once():
+    with pytest.raises(UserError, match=r"endless has 6,000,600 cells; a map may have at most 250,000"):
+        parse("AG" + "." * 20_000 + ("\n" + "." * 20_002) * 299, "endless", "maze")

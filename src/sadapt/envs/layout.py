@@ -15,6 +15,10 @@ ALLOWED = {"maze": "#AG.", "butterflies": "#Ab."}
 """Characters that each kind of map may hold."""
 
 
+MOST = 250_000
+"""Cells of a map; no world is played on a larger one."""
+
+
 class Layout(NamedTuple):
     """A map that has been checked."""
 
@@ -32,6 +36,8 @@ def parse(text: str, source: str, kind: str) -> Layout:
         rows.pop()
     if not rows:
         raise UserError(f"{source} is empty; a map has one character per cell, of {_legend(kind)}")
+    if (count := sum(map(len, rows))) > MOST:
+        raise UserError(f"{source} has {count:,} cells; a map may have at most {MOST:,}")
     for number, row in enumerate(rows, 1):
         for column, character in enumerate(row, 1):
             if character not in ALLOWED[kind]:
