@@ -12,8 +12,8 @@ import pytest
 
 from sadapt.errors import UserError
 from sadapt.experiments import executors, plan, worker
-from sadapt.experiments.executors import here, on_ray, on_slurm
-from sadapt.experiments.sweep import Sweep, account, carry_out, expected_seconds, kind
+from sadapt.experiments.executors import Outcome, here, on_ray, on_slurm
+from sadapt.experiments.sweep import Sweep, account, carry_out, expected_seconds, kind, measured_paces
 from sadapt.runs.folder import write_json
 from sadapt.runs.metrics_file import COLUMNS
 
@@ -116,6 +116,36 @@ def command(sweep, *more):
     return subprocess.Popen(
         [sys.executable, "-m", "sadapt", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+
+
+BROKEN = [b"", b"{", b"[1, 2", b'"a"', b"\xff\xfe", b"null", b"[" * 5000]
+
+
+@pytest.mark.parametrize("broken", [*BROKEN, b'{"some kind": "fast"}', b"[]"])
+def test_a_damaged_memory_of_paces_is_measured_again(tmp_path, monkeypatch, broken):
+    sweep = sweep_of(tmp_path)
+    file = sweep.out / ".cache" / "paces.json"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(broken)
+    monkeypatch.setattr(
+        "sadapt.experiments.sweep.here", lambda jobs, **rest: [Outcome(job, 0, "250.0", 1.0) for job in jobs]
+    )
+    paces = measured_paces(sweep, sweep.experiment.runs, workers=1)
+    assert [paces[kind(run)] for run in sweep.experiment.runs] == [250.0, 250.0]
+    assert set(paces.values()) == {250.0}
+
+
+@pytest.mark.parametrize("broken", [*BROKEN, b"{}"])
+def test_a_damaged_account_is_put_aside(tmp_path, broken):
+    sweep = sweep_of(tmp_path)
+    sweep.out.mkdir()
+    (sweep.out / "sweeps.json").write_bytes(broken)
+    assert account(sweep.out) == []
+    assert list(carry_out(sweep, [], lambda jobs, **rest: iter(()))) == []
+    assert [entry["finished"] for entry in account(sweep.out)] == [0]
+    assert (sweep.out / "sweeps.json.unreadable").read_bytes() == broken
+    assert list(carry_out(sweep, [], lambda jobs, **rest: iter(()))) == []
+    assert len(account(sweep.out)) == 2
 
 
 def test_a_file_with_a_mistake_starts_nothing(tmp_path):

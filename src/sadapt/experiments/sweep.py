@@ -179,13 +179,23 @@ def carry_out(
 
 def account(out: Path) -> list[dict[str, Any]]:
     """What the sweeps into a folder took, one entry each time that the command was given."""
+    return _read_account(out / ACCOUNT) or []
+
+
+def _read_account(file: Path) -> list[dict[str, Any]] | None:
+    """None if what is there is no account."""
     try:
-        found = json.loads((out / ACCOUNT).read_text(encoding="utf-8"))
+        found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        return []
-    return found if isinstance(found, list) else []
+        return None
+    return found if isinstance(found, list) else None
 
 
 def _account(sweep: Sweep, entry: dict[str, Any]) -> None:
+    """One entry more; a file that is no account is put aside, not overwritten."""
     sweep.out.mkdir(parents=True, exist_ok=True)
-    write_json(sweep.out / ACCOUNT, [*account(sweep.out), entry])
+    file = sweep.out / ACCOUNT
+    before = _read_account(file)
+    if before is None and file.exists():
+        file.replace(file.with_name(f"{ACCOUNT}.unreadable"))
+    write_json(file, [*(before or []), entry])
