@@ -25,15 +25,15 @@ class Preset(NamedTuple):
     changes: dict[str, Any]
     of_part: dict[str, dict[str, Any]]
     """Changes that go with the preset's own part of a kind, and not with another in its place."""
+    compiled: dict[str, Any]
+    """Changes where the world is written in JAX."""
 
 
 FAST_STEPS = 2_000_000
-COMPILED = {"random_episodes": 1_000}
-"""Changes where the world is written in JAX and random play costs next to nothing: what its mean is off by is added to
-one arm's feedback and taken from the other's."""
 PRESETS: dict[str, Preset] = {
     # Rewards relative to their mean at the same time step. S-Adapt has a network per arm: sharing one, the arm that is
-    # learned second is held back by the first.
+    # learned second is held back by the first. Random play costs next to nothing there, and what its mean is off by
+    # is added to one arm's feedback and taken from the other's.
     "fast": Preset(
         parts={"learner": "pqn", **ADAPTING},
         num_envs=64,
@@ -41,6 +41,7 @@ PRESETS: dict[str, Preset] = {
         total_timesteps=None,
         changes={"baseline": "time", "reward_clip": 5.0, "arms": "apart"},
         of_part=ADAPTING_WITH,
+        compiled={"random_episodes": 1_000},
     ),
     "paper": Preset(
         parts={"learner": "dqn", **ADAPTING},
@@ -49,6 +50,7 @@ PRESETS: dict[str, Preset] = {
         total_timesteps=10_000_000,
         changes={},
         of_part=ADAPTING_WITH,
+        compiled={},
     ),
 }
 
@@ -83,7 +85,7 @@ def _preset(env: str, name: str, **parts: str | None) -> Settings:
         chosen.changes,
         *(chosen.of_part.get(kind, {}) for kind in wanted if wanted[kind] == chosen.parts.get(kind)),
     ]
-    usual += [COMPILED] if is_compiled else []
+    usual += [chosen.compiled] if is_compiled else []
     usual += [hints.get("usual", {}), hints.get("learners", {}).get(wanted["learner"], {})]
     there = names(settings)
     changes = {name: to for each in usual for name, to in each.items() if name in there}
