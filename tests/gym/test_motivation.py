@@ -48,7 +48,7 @@ def test_a_patient_bandit_takes_turns_and_then_forgets():
     env = wrapped(seed=3, patient_episodes=10, **PAPERS)
     arms = [episode["arm"] for episode in live(env, 10)]
     assert all({one, other} == {0, 1} for one, other in zip(arms[::2], arms[1::2], strict=True))
-    assert env.state_dict()["bandit"] == {"means": [0, 0], "counts": [0, 0], "heard": 10}
+    assert env.state_dict()["bandit"] == {"means": [0, 0], "counts": [0, 0], "heard": 10, "lost": [0, 0]}
     live(env, 1)
     assert sum(env.state_dict()["bandit"]["counts"]) == 1
 

@@ -97,6 +97,15 @@ def test_it_can_be_switched_off_or_left_to_jax(tmp_path):
     assert not (tmp_path / "ours").exists()
 
 
+def test_jax_may_be_there_already(tmp_path):
+    code = COMPILE.replace("import sys\n", "import jax\n", 1)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    env |= {"JAX_PLATFORMS": "cpu", "SADAPT_CACHE": str(tmp_path)}
+    for hit in (False, True):
+        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+        assert (hits(done.stdout.split()) > 0, done.stderr) == (hit, "")
+
+
 def test_the_oldest_programs_go_when_there_are_too_many(tmp_path, monkeypatch):
     monkeypatch.setattr(programs, "MOST", 25)
     for age, name in enumerate(("young", "middle", "old")):

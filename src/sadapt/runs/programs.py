@@ -21,7 +21,10 @@ from sadapt.runs.cores import processor
 PLACE = "SADAPT_CACHE"
 OFF = "off"
 JAX_PLACE = "JAX_COMPILATION_CACHE_DIR"
-ALL = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
+ALL: dict[str, float | int] = {
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": 0.0,
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": -1,
+}
 """Every program is worth keeping: small ones are many, and compiling each takes longer than reading it."""
 MOST = 2**30
 """Bytes that a folder may hold; beyond them the oldest programs go."""
@@ -33,7 +36,8 @@ def keep_programs() -> Path | None:
 
     Best called before JAX is imported, which this does not do.
     """
-    if os.environ.get(JAX_PLACE) or os.environ.get(PLACE) == OFF:
+    jax = sys.modules.get("jax")
+    if os.environ.get(JAX_PLACE) or os.environ.get(PLACE) == OFF or (jax and jax.config.jax_compilation_cache_dir):
         return None
     folder = _folder()
     try:
@@ -44,10 +48,11 @@ def keep_programs() -> Path | None:
     if not writable:
         return None
     _prune(folder)
-    os.environ.update({JAX_PLACE: str(folder), **{name: os.environ.get(name, to) for name, to in ALL.items()}})
-    if (jax := sys.modules.get("jax")) is not None:
-        for name in (JAX_PLACE, *ALL):
-            jax.config.update(name.lower(), _value(os.environ[name]))
+    if jax is None:
+        os.environ.update({JAX_PLACE: str(folder), **{name: str(to) for name, to in ALL.items()}})
+    else:
+        for name, to in {JAX_PLACE: str(folder), **ALL}.items():
+            jax.config.update(name.lower(), to)
     _listen(folder)
     return folder
 
@@ -57,10 +62,6 @@ def _folder() -> Path:
     base = os.environ.get(PLACE) or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sadapt"
     kind = hashlib.sha256(processor().encode()).hexdigest()[:8]
     return Path(base) / f"programs-jax{version('jaxlib')}-{kind}"
-
-
-def _value(text: str) -> Any:
-    return float(text) if text.lstrip("-").replace(".", "", 1).isdigit() else text
 
 
 def _prune(folder: Path) -> None:
