@@ -6,6 +6,7 @@ import json
 import shutil
 from contextlib import suppress
 
+import numpy as np
 import pytest
 
 from sadapt import api
@@ -105,6 +106,28 @@ def test_links_are_removed_but_never_followed(tmp_path, caplog):
     assert list(run.checkpoints.newest()) == []
     assert not run.metrics.exists()
     assert str(elsewhere) in caplog.text
+
+
+@pytest.mark.parametrize("name", [".sadapt", ".lock", "config.json.partial", "status.json.partial"])
+def test_nothing_is_written_through_a_link(tmp_path, name):
+    run = begun(tmp_path / "run")
+    theirs = tmp_path / "notes.txt"
+    theirs.write_text("mine", encoding="utf-8")
+    (run.path / name).unlink(missing_ok=True)
+    (run.path / name).symlink_to(theirs)
+    with run.claimed():
+        run.begin(RECORD, None, state="running", step=0, total=1, seconds=0.0)
+        run.write_status(state="running", step=1, total=1, seconds=0.0)
+    assert theirs.read_text(encoding="utf-8") == "mine"
+    assert belongings.is_ours(run.path)
+
+
+def test_a_checkpoint_is_not_written_through_a_link(tmp_path):
+    theirs, path = tmp_path / "notes.txt", tmp_path / "step-000000000001.safetensors"
+    theirs.write_text("mine", encoding="utf-8")
+    path.with_name(path.name + belongings.PARTIAL).symlink_to(theirs)
+    checkpoint.write(path, {"weights": np.ones(3, np.float32)}, {})
+    assert theirs.read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.parametrize("at", range(12))

@@ -59,6 +59,13 @@ def require_ours(folder: Path) -> None:
         )
 
 
+def no_link(path: Path) -> Path:
+    """The same place to write to, after a link that stood there has gone: what it led to is not ours."""
+    if path.is_symlink():
+        path.unlink()
+    return path
+
+
 def replace_run(folder: Path, texts: Mapping[str, str]) -> None:
     """Puts a run's first files into its folder in place of what a run has left there.
 
@@ -68,8 +75,8 @@ def replace_run(folder: Path, texts: Mapping[str, str]) -> None:
     staged = {name: folder / (name + PARTIAL) for name in texts}
     try:
         for name, path in staged.items():
-            path.write_text(texts[name], encoding="utf-8")
-        (folder / MARKER).write_text(TOLD + "\n".join(WRITTEN) + "\n", encoding="utf-8")
+            no_link(path).write_text(texts[name], encoding="utf-8")
+        no_link(folder / MARKER).write_text(TOLD + "\n".join(WRITTEN) + "\n", encoding="utf-8")
     except OSError:
         for path in staged.values():
             path.unlink(missing_ok=True)

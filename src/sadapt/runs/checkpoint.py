@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from sadapt.keys import as_bits, bits_like, from_bits
-from sadapt.runs.belongings import PARTIAL
+from sadapt.runs.belongings import PARTIAL, no_link
 from sadapt.runs.facts import OPTIONAL, REQUIRED, misfit
 from sadapt.runs.tensors import Stored, on_device, stored_in
 
@@ -65,7 +65,7 @@ def tree_like(template: Any, tensors: Mapping[str, np.ndarray | Stored]) -> Any:
 
 def write(path: Path, tensors: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
     """Writes tensors and facts (anything JSON knows) to `path`, whole or not at all."""
-    partial = path.with_name(path.name + PARTIAL)
+    partial = no_link(path.with_name(path.name + PARTIAL))
     metadata = {"facts": json.dumps(facts, sort_keys=True), "sha256": NO_DIGEST}
     try:
         mode = _usual_mode(partial)

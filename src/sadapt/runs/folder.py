@@ -120,7 +120,7 @@ class RunFolder:
     def claimed(self) -> Iterator[None]:
         """Keeps other processes from writing here; the claim ends with the process, however it ends."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with open(self.lock, "a+", encoding="ascii") as file:
+        with open(belongings.no_link(self.lock), "a+", encoding="ascii") as file:
             if fcntl is not None:
                 self._lock(file)
             file.truncate(0)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sadapt.errors import UserError
+from sadapt.runs.belongings import no_link
 
 if TYPE_CHECKING:
     from sadapt.training.metrics import Row
@@ -103,7 +104,7 @@ def replace_text(path: Path, text: str) -> None:
     """Writes a text to the side and renames it, so that the file is whole at any moment."""
     partial = path.with_name(path.name + ".partial")
     try:
-        partial.write_text(text, encoding="utf-8")
+        no_link(partial).write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError:
         partial.unlink(missing_ok=True)
