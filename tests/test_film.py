@@ -147,6 +147,13 @@ def test_failure_while_writing_leaves_no_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_gif_that_no_gif_can_hold_is_refused(tmp_path):
+    frame = np.zeros((2, 70_000, 3), np.uint8)
+    with pytest.raises(UserError, match="70,000 x 2: film a smaller world"):
+        film.save([frame], tmp_path / "film.gif")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_film_replaces_an_older_one(tmp_path):
     film.save(clip(2), tmp_path / "film.gif")
     assert len(played(film.save(clip(6), tmp_path / "film.gif"))[0]) == 6

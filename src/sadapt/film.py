@@ -22,6 +22,8 @@ GIF_COLOURS = 255
 """A GIF's table holds 256; the last one is left to mean "as in the frame before"."""
 GIF_SHORTEST = 20
 """Milliseconds; viewers slow shorter frames down."""
+GIF_LARGEST = 2**16 - 1
+"""Pixels of a side."""
 CAPTION_SMALLEST = 8
 """Points; a caption shrinks no further."""
 LONGEST_ROW = 16
@@ -81,6 +83,11 @@ def _write_gif(frames: Iterator[np.ndarray], path: Path, fps: int) -> None:
     packed, shape = [], (0, 0, 3)
     tally: Counter[int] = Counter()
     for frame in frames:
+        if max(frame.shape) > GIF_LARGEST:
+            raise UserError(
+                f"a .gif may be {GIF_LARGEST:,} pixels wide and high; this film is {frame.shape[1]:,} x "
+                f"{frame.shape[0]:,}: film a smaller world"
+            )
         codes, counts = np.unique(_codes(frame), return_counts=True)
         tally.update(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
         packed.append(zlib.compress(frame.data, level=1))

@@ -225,6 +225,8 @@ FULL = {"mean": {"entropy": 1.0, "surprise": 2.0}, "std": {"entropy": 0.0, "surp
         ({**FULL, "mean": {"entropy": 1.0}}, "'surprise'"),
         ({**FULL, "std": {"surprise": 1.0}}, "'entropy'"),
         ({**FULL, "std": {"surprise": 1.0, "entropy": "much"}}, "much"),
+        ({**FULL, "mean": {"surprise": 1.0, "entropy": [1.0, 2.0]}}, "a number"),
+        ({**FULL, "mean": {"surprise": 1.0, "entropy": 10**400}}, ""),
         (3.0, "float"),
         (None, "NoneType"),
     ],

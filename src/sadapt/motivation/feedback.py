@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sadapt.errors import UserError
-from sadapt.fields import Checked
+from sadapt.fields import Checked, told
 from sadapt.motivation.arrays import array_module
 from sadapt.motivation.objectives import MINIMISE
 
@@ -100,7 +100,7 @@ def from_plain(given: Any, source: str) -> RandomAgent:
     """What `as_plain` gave."""
     try:
         parts = {part: {name: _number(given[part][name]) for name in COMPARED} for part in MEASURED}
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise UserError(
             f"{source} holds no random agent (it lacks {error}): expected mean and std of {' and '.join(COMPARED)}, as "
             "estimate_random gives them"
@@ -109,6 +109,8 @@ def from_plain(given: Any, source: str) -> RandomAgent:
 
 
 def _number(given: Any) -> Any:
+    if isinstance(given, str) or np.ndim(given):
+        raise TypeError(f"a number where {told(given)} stands")
     return np.float32(np.nan if given is None else given)
 
 
