@@ -23,10 +23,15 @@ print(jax.jit(lambda x: x * 3 + 1)(2.0), len(hits))
 """
 
 
+def environment(place: Path | str) -> dict[str, str]:
+    """As it is but for JAX's own settings, with programs kept at `place`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    return {**kept, "JAX_PLATFORMS": "cpu", "SADAPT_CACHE": str(place)}
+
+
 def start(place: Path | str, **more: str) -> tuple[list[str], list[str]]:
     """What a program that compiles one function says, line by line: on its output, and besides."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
-    env |= {"JAX_PLATFORMS": "cpu", "SADAPT_CACHE": str(place), **more}
+    env = {**environment(place), **more}
     done = subprocess.run([sys.executable, "-c", COMPILE], env=env, capture_output=True, text=True, check=True)
     return done.stdout.split(), done.stderr.splitlines()
 
@@ -81,8 +86,7 @@ def test_a_file_in_the_folders_place_is_left(tmp_path):
 
 
 def test_two_at_once_compile_the_same(tmp_path):
-    env = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
-    env |= {"JAX_PLATFORMS": "cpu", "SADAPT_CACHE": str(tmp_path)}
+    env = environment(tmp_path)
     pair = [subprocess.Popen([sys.executable, "-c", COMPILE], env=env, text=True, stdout=-1, stderr=-1) for _ in "12"]
     for process in pair:
         output, said = process.communicate()
@@ -99,8 +103,7 @@ def test_it_can_be_switched_off_or_left_to_jax(tmp_path):
 
 def test_jax_may_be_there_already(tmp_path):
     code = COMPILE.replace("import sys\n", "import jax\n", 1)
-    env = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
-    env |= {"JAX_PLATFORMS": "cpu", "SADAPT_CACHE": str(tmp_path)}
+    env = environment(tmp_path)
     for hit in (False, True):
         done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
         assert (hits(done.stdout.split()) > 0, done.stderr) == (hit, "")

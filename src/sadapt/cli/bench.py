@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 from tyro.conf import arg
@@ -39,12 +40,8 @@ class BenchCommand:
         from sadapt.benchmarks.run import PARTS, rows
         from sadapt.output import Column, show, show_json
 
-        records = []
-        with progress(self.json) as on_progress:
-            for row in rows(PARTS if self.part == "all" else (self.part,), seconds=self.seconds):
-                records.append(row)
-                if on_progress is not None:
-                    on_progress(row["what"], min(len(records) / EXPECTED, 1.0))
+        measured = rows(PARTS if self.part == "all" else (self.part,), seconds=self.seconds)
+        records = self._collected(measured, ("what",), EXPECTED)
         if self.json:
             return show_json(records)
         return show(
@@ -59,16 +56,21 @@ class BenchCommand:
             ],
         )
 
+    def _collected(self, rows: Iterable[dict[str, Any]], named: tuple[str, ...], expected: int) -> list[dict[str, Any]]:
+        """All rows, each shown by its name as it comes."""
+        records: list[dict[str, Any]] = []
+        with progress(self.json) as on_progress:
+            for row in rows:
+                records.append(row)
+                if on_progress is not None:
+                    on_progress(", ".join(row[name] for name in named), min(len(records) / expected, 1.0))
+        return records
+
     def _show_where(self) -> None:
         from sadapt.benchmarks import where
         from sadapt.output import Column, console, show, show_json
 
-        records = []
-        with progress(self.json) as on_progress:
-            for record in where.rows(seconds=self.seconds):
-                records.append(record)
-                if on_progress is not None:
-                    on_progress(f"{record['learner']}, {record['world']}", len(records) / len(where.CASES))
+        records = self._collected(where.rows(seconds=self.seconds), ("learner", "world"), len(where.CASES))
         if self.json:
             return show_json(records)
         parts = [Column(name, name.replace("_", " "), _figures, right=True) for name in where.Split._fields]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sadapt.errors import UserError
-from sadapt.runs.belongings import no_link
+from sadapt.runs.belongings import PARTIAL, no_link
 
 if TYPE_CHECKING:
     from sadapt.training.metrics import Row
@@ -102,7 +102,7 @@ def cut(path: Path, step: int) -> None:
 
 def replace_text(path: Path, text: str) -> None:
     """Writes a text to the side and renames it, so that the file is whole at any moment."""
-    partial = path.with_name(path.name + ".partial")
+    partial = path.with_name(path.name + PARTIAL)
     try:
         no_link(partial).write_text(text, encoding="utf-8")
         partial.replace(path)

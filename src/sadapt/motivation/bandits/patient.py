@@ -31,7 +31,7 @@ def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
     def update(state: MeansState, arm: Any, feedback: Any) -> MeansState:
         after = bandit.update(state, arm, feedback)
         over = after.heard == episodes
-        forgotten = {name: xp.where(over, 0, getattr(after, name)) for name in ("means", "counts", "lost")}
-        return after._replace(**{name: x.astype(getattr(after, name).dtype) for name, x in forgotten.items()})
+        known = {name: getattr(after, name) for name in ("means", "counts", "lost")}
+        return after._replace(**{name: xp.where(over, xp.zeros_like(x), x) for name, x in known.items()})
 
     return bandit._replace(select=select, update=update)
