@@ -16,7 +16,7 @@ import optax
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from sadapt.benchmarks.learners import training_chunks
-from sadapt.benchmarks.timing import best_of
+from sadapt.benchmarks.timing import Call, best_of
 from sadapt.composite import all_changed
 from sadapt.learners import dqn, ppo, pqn
 from sadapt.training import compiled
@@ -30,6 +30,8 @@ OPTIMISERS: dict[str, Callable[[Any], optax.GradientTransformation]] = {
     "pqn": partial(pqn.optimiser, gradient_steps=10**6),
     "ppo": partial(ppo.optimiser, gradient_steps=10**6),
 }
+LEAST_STEPS = 2048
+"""Environment steps in a timed call."""
 CASES = (
     ("pqn", "fast", "maze-small"),
     ("pqn", "fast", "tetris"),
@@ -64,37 +66,49 @@ def split(settings: Settings, *, seconds: float) -> Split:
     prog = build(settings)
     assert not hasattr(prog.env, "open"), f"{prog.env.name} is not written in JAX"
     state = next(training_chunks(prog))
-    steps = max(prog.learner.steps_per_update, 32)
-    steps_made = steps * prog.sizes.num_envs
-    updates = steps // prog.learner.steps_per_update
+    each = prog.learner.steps_per_update
+    updates = -(-LEAST_STEPS // (each * prog.sizes.num_envs))
+    steps = updates * each
     actions = jnp.zeros(prog.sizes.num_envs, jnp.int32)
     answer = jax.jit(partial(compiled.answer_worlds, prog))(state, actions)
     taken = best_of(
-        _calling(partial(_whole, prog, steps, updates), state),
-        _calling(partial(_again, steps, lambda s: prog.act(s)[0]), state),
-        _calling(*products(lambda s: prog.act(s)[0], state, steps)),
-        _calling(partial(_again, steps, partial(_answered, prog, actions)), (state, answer)),
-        _calling(partial(_again, steps, lambda s: prog.observe(s, actions, answer)), state),
-        _calling(partial(_again, updates, prog.update), state),
-        _calling(*products(prog.update, state, updates)),
-        _calling(_optimising(prog, settings, state, updates)),
+        _going_on(partial(_whole, prog, each, updates), state),
+        _going_on(partial(_again, steps, partial(_acted, prog)), (state, actions)),
+        _going_on(*products(lambda s: prog.act(s), state, steps)),
+        _going_on(partial(_again, steps, partial(_answered, prog, actions)), (state, answer)),
+        _going_on(partial(_again, steps, lambda s: prog.observe(s, actions, answer)), state),
+        _going_on(partial(_again, updates, prog.update), state),
+        _going_on(*products(prog.update, state, updates)),
+        _going_on(*_optimising(prog, settings, state, updates)),
         seconds=seconds,
     )
-    return Split(*(1e6 * each / steps_made for each in taken))
+    return Split(*(1e6 * each / (steps * prog.sizes.num_envs) for each in taken))
 
 
-def _calling(function: Callable[..., Any], *given: Any) -> Callable[[], Any]:
-    run = jax.jit(function)
-    return lambda: jax.block_until_ready(run(*given))
+def _going_on(function: Callable[[Any], Any], state: Any) -> Call:
+    """Calls that take the state where the last one left it, in the same memory, as training does."""
+    run, held = jax.jit(function, donate_argnums=0), jax.tree.map(jnp.copy, state)
+
+    def call() -> None:
+        nonlocal held
+        held = jax.block_until_ready(run(held))
+
+    return call
 
 
 def _again(times: int, function: Callable[[Any], Any], state: Any) -> Any:
     return jax.lax.scan(lambda s, _: (function(s), None), state, None, length=times)[0]
 
 
-def _whole(prog: Program, steps: int, updates: int, state: TrainState) -> TrainState:
-    each = steps // updates
+def _whole(prog: Program, each: int, updates: int, state: TrainState) -> TrainState:
     return _again(updates, lambda s: prog.update(_again(each, partial(compiled.one_step, prog), s)), state)
+
+
+def _acted(prog: Program, carried: tuple[TrainState, Array]) -> tuple[TrainState, Array]:
+    """Actions for views that are not known to be the last step's."""
+    state, actions = carried
+    views, _ = jax.lax.optimization_barrier((state.episodes, actions))
+    return prog.act(state._replace(episodes=views))
 
 
 def _answered(prog: Program, actions: Array, carried: tuple[TrainState, Any]) -> tuple[TrainState, Any]:
@@ -105,7 +119,9 @@ def _answered(prog: Program, actions: Array, carried: tuple[TrainState, Any]) ->
     return state._replace(world_key=key, episodes=state.episodes._replace(world=answer.world)), answer
 
 
-def _optimising(prog: Program, settings: Settings, state: TrainState, updates: int) -> Callable[[], Any]:
+def _optimising(
+    prog: Program, settings: Settings, state: TrainState, updates: int
+) -> tuple[Callable[[Any], Any], tuple[Any, Any]]:
     """As many steps of the optimiser as the updates take, on a network that one of them changes."""
     optimise = OPTIMISERS[settings.learner.name](settings.learner.settings)
     params = state.learner.params
@@ -121,7 +137,8 @@ def _optimising(prog: Program, settings: Settings, state: TrainState, updates: i
         change, kept = optimise.update(jax.lax.optimization_barrier((gradient, params))[0], kept, params)
         return optax.apply_updates(params, change), kept
 
-    return lambda: _again(updates * per_update * prog.learner.updates_per_turn, once, (params, optimise.init(params)))
+    times = updates * per_update * prog.learner.updates_per_turn
+    return partial(_again, times, once), (params, optimise.init(params))
 
 
 class Product(NamedTuple):
@@ -140,18 +157,17 @@ class Loop(NamedTuple):
 def products(function: Callable[[Any], Any], state: Any, times: int) -> tuple[Callable[[Any], Any], Any]:
     """Only the matrix products of `times` calls of `function`, in the same shapes, order and loops; and their operands.
 
-    A product's result stays to the end, and goes into the operands of its next run: so none can be left out, or be
-    done once for all.
+    A number of each result goes into a token that the next product waits for: so none can be left out, be done once
+    for all, or be cut down to the number that is asked for.
     """
     body = _found(jax.make_jaxpr(function)(state).jaxpr)
-    every = list(_flat(body))
-    kinds = [[x.aval for x in (*each.equation.invars, *each.equation.outvars)] for each in every]
-    operands = [tuple(jnp.ones(kind.shape, kind.dtype) for kind in each) for each in kinds]
 
-    def run(given: list[Any]) -> list[Any]:
-        return _run([Loop(times, body)], 0, given)
+    def run(given: tuple[Array, list[Any]]) -> tuple[Array, list[Any]]:
+        token, operands = given
+        return _run([Loop(times, body)], operands, token), operands
 
-    return run, operands
+    kinds = [[x.aval for x in each.equation.invars] for each in _flat(body)]
+    return run, (jnp.float32(0), [tuple(jnp.ones(kind.shape, kind.dtype) for kind in each) for each in kinds])
 
 
 def _found(program: Jaxpr) -> list[Product | Loop]:
@@ -164,7 +180,7 @@ def _found(program: Jaxpr) -> list[Product | Loop]:
         elif equation.primitive.name == "scan":
             found.append(Loop(told["length"], _found(told["jaxpr"].jaxpr)))
         elif equation.primitive.name == "cond":
-            found += _found(told["branches"][-1].jaxpr)
+            found += _found(told["branches"][_branch(told.get("branches_platforms"))].jaxpr)
         else:
             for inner in told.values():
                 if isinstance(inner, ClosedJaxpr | Jaxpr):
@@ -172,24 +188,31 @@ def _found(program: Jaxpr) -> list[Product | Loop]:
     return [each for each in found if isinstance(each, Product) or each.body]
 
 
+def _branch(platforms: tuple[tuple[str, ...] | None, ...] | None) -> int:
+    """Of a choice by platform, this one's; of any other, the last, which is "yes"."""
+    named = [here is not None and jax.default_backend() in here for here in platforms or ()]
+    return named.index(True) if True in named else -1
+
+
 def _flat(body: list[Product | Loop]) -> Iterator[Product]:
     for each in body:
         yield from [each] if isinstance(each, Product) else _flat(each.body)
 
 
-def _run(body: list[Product | Loop], first: int, held: list[Any]) -> list[Any]:
-    """`held` after every product of `body`, the first of which is number `first`."""
+def _run(body: list[Product | Loop], operands: list[Any], token: Array) -> Array:
+    """The token after every product of `body`, the first of which takes the first of `operands`."""
+    first = 0
     for each in body:
         if isinstance(each, Loop):
-            held = _again(each.times, partial(_run, each.body, first), held)
-            first += len(list(_flat(each.body)))
+            inner = operands[first : first + len(list(_flat(each.body)))]
+            token = _again(each.times, partial(_run, each.body, inner), token)
+            first += len(inner)
         else:
-            a, b, before = held[first]
-            a = a.at[(0,) * a.ndim].set(before[(0,) * before.ndim].astype(a.dtype))
-            after = each.equation.primitive.bind(a, b, **each.equation.params)
-            held = [*held[:first], (a, b, after), *held[first + 1 :]]
+            factors, token = jax.lax.optimization_barrier((operands[first], token))
+            result = jax.lax.optimization_barrier(each.equation.primitive.bind(*factors, **each.equation.params))
+            token = token + result[(0,) * result.ndim].astype(jnp.float32)
             first += 1
-    return held
+    return token
 
 
 def rows(*, seconds: float) -> Iterator[dict[str, Any]]:
