@@ -108,8 +108,53 @@ def test_7_what_cannot_be_is_refused_in_a_paragraph(tmp_path, words):
     assert said(words, tmp_path, 2).strip().count("\n") == 0
 
 
+NAMED = """
+import runpy
+from matplotlib.figure import Figure
+save = Figure.savefig
+def named(figure, *words, **more):
+    for legend in [axes.get_legend() for axes in figure.axes] + figure.legends:
+        print(*(text.get_text() for text in legend.get_texts() if legend) if legend else (), sep="\\n")
+    return save(figure, *words, **more)
+Figure.savefig = named
+runpy.run_module("sadapt", run_name="__main__", alter_sys=True)
+"""
+"""Runs a command, and prints the names of the curves of what it draws."""
+
+
+def test_8_two_settings_are_two_curves_with_their_names(tmp_path):
+    for rate in ("0.003", "0.0004"):
+        words = ["train", "tetris", *SMALL, "--total-timesteps", "2048", "--learning-rate", rate]
+        said([*words, "--out", rate, "--quiet"], tmp_path)
+    drawn = subprocess.run(
+        [sys.executable, "-c", NAMED, "plot", "0.003", "0.0004", "--out", "both.png"],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=LIMIT, check=True,
+    )  # fmt: skip
+    for rate in (0.003, 0.0004):
+        assert f"{rate:g}" in drawn.stdout
+
+
 def test_9_what_cannot_be_counted_is_refused(tmp_path):
     said(["train", "tetris", "--total-timesteps", str(3 * 10**9), "--print-config"], tmp_path, 2)
+
+
+OWN_WORLD = """
+import gymnasium
+gymnasium.register("Own-v0", "gymnasium.envs.classic_control:CartPoleEnv", max_episode_steps=100)
+"""
+
+
+def test_10_a_strangers_file_runs_nothing(tmp_path):
+    """The run was made with a module that registers its world; elsewhere, a module of that name is a trap."""
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder, code in ((here, OWN_WORLD), (elsewhere, "open('trap', 'w')")):
+        folder.mkdir()
+        (folder / "worlds.py").write_text(code, encoding="utf-8")
+    words = ["train", "gym:Own-v0", "--import", "worlds", *SMALL, "--num-envs", "2", "--minibatch-size", "32"]
+    said([*words, "--total-timesteps", "1024", "--out", "run", "--quiet"], here)
+    refusal = said(["eval", str(here / "run"), "--episodes", "1"], elsewhere, 2)
+    assert not (elsewhere / "trap").exists()
+    assert "worlds" in refusal
 
 
 def test_11_a_bad_run_is_left_out_by_name(tmp_path):
