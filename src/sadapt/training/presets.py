@@ -31,15 +31,14 @@ class Preset(NamedTuple):
 
 FAST_STEPS = 2_000_000
 PRESETS: dict[str, Preset] = {
-    # Rewards relative to their mean at the same time step. S-Adapt has a network per arm: sharing one, the arm that is
-    # learned second is held back by the first. Random play costs next to nothing there, and what its mean is off by
-    # is added to one arm's feedback and taken from the other's.
+    # Rewards relative to their mean at the same time step. Random play costs next to nothing there, and what its mean
+    # is off by is added to one arm's feedback and taken from the other's.
     "fast": Preset(
         parts={"learner": "pqn", **ADAPTING},
         num_envs=64,
         outside=8,
         total_timesteps=None,
-        changes={"baseline": "time", "reward_clip": 5.0, "arms": "apart"},
+        changes={"baseline": "time", "reward_clip": 5.0},
         of_part=ADAPTING_WITH,
         compiled={"random_episodes": 1_000},
     ),

@@ -44,8 +44,8 @@ class Settings(Composite):
     """Worlds side by side."""
     log_interval: Count | None = None
     """Environment steps between rows of metrics; a two-hundredth of the run if not given."""
-    arms: Literal["together", "apart"] = "together"
-    """Whether S-Adapt has one network that sees its arm, or one per arm."""
+    arms: Literal["together", "apart"] = "apart"
+    """Whether S-Adapt has one network that sees its arm, as in the paper, or one per arm."""
     imports: tuple[str, ...] = ()
     """Modules to import first, which register worlds and parts of your own."""
     motivation: MotivationSettings = group(MotivationSettings)
