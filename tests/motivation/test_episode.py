@@ -423,6 +423,9 @@ def test_summary_tells_the_episode():
     moved = abs(2 * h(1 / 4) + 7 * h(0) - 2) / 2
     assert float(summary.measures["feedback_entropy"][1]) == pytest.approx(moved, abs=1e-4)
     assert float(summary.measures["feedback"][1]) == float(summary.measures["feedback_entropy"][1])
+    np.testing.assert_allclose(abs(summary.measures["pushed"]), summary.measures["feedback_entropy"])
+    above = summary.measures["entropy"][:2] > 2
+    np.testing.assert_array_equal(summary.measures["pushed"][:2] > 0, above == (summary.arm[:2] == 0))
     moved = abs(sum_of_surprise / 3 - 4) / 8
     assert float(summary.measures["feedback_surprise"][1]) == pytest.approx(moved, abs=1e-3)
 

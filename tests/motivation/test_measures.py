@@ -36,7 +36,7 @@ LARGEST_SURPRISE = Measure("surprise_max", lambda step: step.surprise, LARGEST, 
 def test_the_columns_of_every_world_come_before_its_counters():
     names = [each.name for each in measures.episode_measures(("wins", "hits"))]
     own = ["return", "length", "deaths", "surprise", "surprise_peak", "entropy"]
-    assert names == [*own, "feedback", "feedback_entropy", "feedback_surprise", "hits", "wins"]
+    assert names == [*own, "feedback", "feedback_entropy", "feedback_surprise", "pushed", "hits", "wins"]
     assert measures.counted("hits").chart == "charts/hits"
 
 
@@ -108,7 +108,7 @@ def test_what_is_heard_comes_after_the_end():
     assert measures.begun(table, ()) == {}
     told = measures.finished(table, {}, EndFacts(length=jnp.int32(3), entropy=jnp.float32(4)))
     assert told == {"it": 4}
-    whole = measures.heard(table, told, HeardFacts(feedback=0.5, distance={"entropy": 0.25}))
+    whole = measures.heard(table, told, HeardFacts(feedback=0.5, distance={"entropy": 0.25}, pushed=-0.25))
     assert list(whole.items()) == [("far", 0.25), ("it", 4), ("f", 0.5)]
 
 

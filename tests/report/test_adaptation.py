@@ -18,16 +18,17 @@ from sadapt.training.presets import preset
 ROWS = 20
 
 
-def store(root, objective, distance, alpha=None, seed=1, env="maze-small"):
+def store(root, objective, distance, alpha=None, seed=1, env="maze-small", pushed=None):
     """A run of 20 rows and 10 episodes a row whose entropy lies `distance(row)` above a random agent's of 5."""
     settings = all_changed(preset(env), {"objective": objective, "seed": seed, "total_timesteps": 100 * ROWS})
     folder = root / f"{env}-{objective}-{seed}"
     folder.mkdir(parents=True)
     write_json(folder / "config.json", {"settings": config.to_dict(settings)})
-    lines = ["step,episodes,return,surprise,entropy,h_random,alpha"]
+    lines = ["step,episodes,return,surprise,entropy,h_random,alpha" + ("" if pushed is None else ",pushed")]
     for row in range(1, ROWS + 1):
         share = "" if alpha is None else alpha(row)
-        lines.append(f"{100 * row},{10 * row},0,0,{5 + distance(row)},5,{share}")
+        line = f"{100 * row},{10 * row},0,0,{5 + distance(row)},5,{share}"
+        lines.append(line if pushed is None else f"{line},{pushed(row)}")
     (folder / "metrics.csv").write_text("\n".join(lines) + "\n")
 
 
@@ -43,6 +44,15 @@ def test_by_hand(tmp_path):
     assert (found.world, found.better, found.seeds) == ("maze-small", "s-max", 1)
     values = [each.value for each in (found.waste, found.area, found.final, found.cost)]
     assert values == pytest.approx([0.25, 0.6875, 1.0, 2.0])
+
+
+def test_arms_that_take_turns_do_not_cancel_each_other(tmp_path):
+    """Half of the episodes lie 4 above H_rand, half 4 below: all of them are as far away as S-Max's."""
+    store(tmp_path, "s-max", lambda row: 4)
+    store(tmp_path, "s-min", lambda row: -1)
+    store(tmp_path, "s-adapt", lambda row: 0, alpha=lambda row: 0.5, pushed=lambda row: 0.8)
+    (found,) = measured(load(tmp_path))
+    assert (found.waste.value, found.area.value, found.cost.value) == pytest.approx((0.5, 1.0, 1.0))
 
 
 def test_either_arm_is_right_where_both_end_within_a_tenth(tmp_path):

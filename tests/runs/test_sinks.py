@@ -13,7 +13,7 @@ from sadapt.training.program import build
 from .conftest import small
 
 BEFORE = ["step", "episodes", "return", "length", "deaths", "surprise", "surprise_peak", "entropy"]
-HEARD = ["feedback", "feedback_entropy", "feedback_surprise"]
+HEARD = ["feedback", "feedback_entropy", "feedback_surprise", "pushed"]
 BANDIT = ["h_random", "surprise_random", "alpha", *HEARD, "mu_max", "mu_min", "n_max", "n_min"]
 AFTER = [*BANDIT, "loss", "q", "epsilon", "rows"]
 CLOCK = ["steps_per_second"]
@@ -43,6 +43,7 @@ def test_every_column_has_its_chart(finished):
         "bandit/feedback",
         "bandit/feedback_entropy",
         "bandit/feedback_surprise",
+        "surprise/pushed",
         "bandit/mean_s_max",
         "bandit/mean_s_min",
         "bandit/pulls_s_max",

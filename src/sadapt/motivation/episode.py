@@ -20,7 +20,7 @@ from sadapt.motivation import measures
 from sadapt.motivation.augmented import Augmented
 from sadapt.motivation.bandits import Bandit, BanditState
 from sadapt.motivation.death import Treatment, treatment
-from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, distance, of_entropy
+from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, distance, of_entropy, own_way
 from sadapt.motivation.marginals import MAX_COUNT, Marginal, MarginalState
 from sadapt.motivation.measures import EndFacts, HeardFacts, Measure, StepFacts
 
@@ -244,10 +244,14 @@ def ended_measures(table: tuple[Measure, ...], ended: Episode, entropy: Array) -
     return measures.finished(table, ended.so_far, EndFacts(length=ended.t, entropy=entropy))
 
 
-def compared(table: tuple[Measure, ...], told: dict[str, Array], random: RandomAgent, f: Array) -> dict[str, Array]:
+def compared(
+    table: tuple[Measure, ...], told: dict[str, Array], random: RandomAgent, f: Array, arm: Array
+) -> dict[str, Array]:
     """The same with the feedback, and with how far each measure that is kept of a random agent has moved."""
-    away = {name: abs(distance(told[name], random, name, jnp)) for name in COMPARED}
-    return measures.heard(table, told, HeardFacts(feedback=f, distance=away))
+    moved = {name: distance(told[name], random, name, jnp) for name in COMPARED}
+    away = {name: abs(each) for name, each in moved.items()}
+    pushed = own_way(moved["entropy"], arm, jnp)
+    return measures.heard(table, told, HeardFacts(feedback=f, distance=away, pushed=pushed))
 
 
 def settle(
@@ -260,7 +264,7 @@ def settle(
         f = jax.vmap(terms.feedback.hear, in_axes=(0, None, 0))(told, random, ended.arm)
         state = tell(terms.bandit, state, ended.arm, f, closed)
         state, arms = choose(terms.bandit, key, state, closed)
-        summary = Summary(closed=closed, arm=ended.arm, measures=compared(terms.measures, told, random, f))
+        summary = Summary(closed=closed, arm=ended.arm, measures=compared(terms.measures, told, random, f, ended.arm))
         return state, summary, arms
 
     def none(state: BanditState) -> tuple[BanditState, Summary, Array]:

@@ -63,13 +63,18 @@ def distance(value: Any, random: RandomAgent, of: str, xp: Any) -> Any:
     return (value - random.mean[of]) / units[of]
 
 
+def own_way(moved: Any, arm: Any, xp: Any) -> Any:
+    """(-1)^alpha x: positive where it moved as the arm wants it."""
+    return xp.where(arm == MINIMISE, -moved, moved)
+
+
 def away_from_random(of: str, *, signed: bool = False, xp: Any = None) -> Feedback:
     """The distance of one measure."""
     xp = array_module(xp)
 
     def hear(measures: Measures, random: RandomAgent, arm: Any) -> Any:
         moved = distance(measures[of], random, of, xp)
-        return xp.where(arm == MINIMISE, -moved, moved) if signed else abs(moved)
+        return own_way(moved, arm, xp) if signed else abs(moved)
 
     return Feedback(hear, of)
 

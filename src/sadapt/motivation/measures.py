@@ -43,6 +43,8 @@ class HeardFacts(NamedTuple):
     """What the bandit hears."""
     distance: Mapping[str, Any]
     """|x - x_rand| in units of the random agent, for the measures that are kept of it."""
+    pushed: Any
+    """(-1)^alpha (H - H_rand) in the same units: how far the entropy moved the arm's own way."""
 
 
 class Reduction(NamedTuple):
@@ -92,6 +94,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure("feedback", lambda heard: heard.feedback, HEARD, "bandit/feedback"),
     Measure("feedback_entropy", lambda heard: heard.distance["entropy"], HEARD, "bandit/feedback_entropy"),
     Measure("feedback_surprise", lambda heard: heard.distance["surprise"], HEARD, "bandit/feedback_surprise"),
+    Measure("pushed", lambda heard: heard.pushed, HEARD, "surprise/pushed"),
 )
 """In every world, in the order of their columns; charts have CleanRL's names where it has one."""
 

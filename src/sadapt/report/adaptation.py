@@ -41,8 +41,15 @@ class Adaptation(NamedTuple):
 
 
 def distances(group: Group) -> np.ndarray:
-    """|H - H_rand| of every seed and row."""
-    return np.abs(group.columns["entropy"] - group.columns["h_random"])
+    """|H - H_rand| / |H_rand| of every seed and row, each episode's in its own arm's direction.
+
+    While arms take turns, one is above H_rand and the other below: their mean entropy says nothing of either. Runs
+    that did not write down `pushed` are taken at that mean all the same, which is never more.
+    """
+    pushed, random = group.columns.get("pushed"), group.columns["h_random"]
+    if pushed is not None and np.isfinite(pushed).any():
+        return np.abs(pushed)
+    return np.abs((group.columns["entropy"] - random) / random)
 
 
 def of_world(results: Results, world: str, learner: str) -> Adaptation | None:

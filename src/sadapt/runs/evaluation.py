@@ -65,7 +65,7 @@ def evaluate(
     play_all = _outside if isinstance(agent.env, HostEnv) else _inside
     found = play_all(agent, chosen, episodes, seed, epsilon)
     heard = jax.vmap(agent.program.parts.feedback.hear, in_axes=(0, None, None))(found, agent.random, jnp.int32(chosen))
-    found = compared(agent.program.rules.measures, found, agent.random, heard)
+    found = compared(agent.program.rules.measures, found, agent.random, heard, jnp.int32(chosen))
     return Evaluation(
         source=agent.source,
         env=agent.settings.env,

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sadapt.motivation.measures import HEARD
 from sadapt.training.program import Program, TrainState
 
 Row = dict[str, float | int | None]
@@ -52,7 +53,7 @@ def row(prog: Program, state: TrainState, *, steps_per_second: float | None = No
 
     told = {each.name: mean(tally.measures[each.name], ended) for each in prog.rules.measures}
     counted = {name: told.pop(name) for name in sorted(prog.env.counters)}
-    heard = {name: told.pop(name) for name in [*told] if name.startswith("feedback")}
+    heard = {each.name: told.pop(each.name) for each in prog.rules.measures if each.over == HEARD}
     return {
         "step": int(state.step),
         "episodes": int(state.ended),
