@@ -109,10 +109,9 @@ def test_jax_may_be_there_already(tmp_path):
         assert (hits(done.stdout.split()) > 0, done.stderr) == (hit, "")
 
 
-def test_the_oldest_programs_go_when_there_are_too_many(tmp_path, monkeypatch):
-    monkeypatch.setattr(programs, "MOST", 25)
+def test_the_oldest_programs_go_when_there_are_too_many(tmp_path):
     for age, name in enumerate(("young", "middle", "old")):
         (tmp_path / name).write_bytes(b"0123456789")
         os.utime(tmp_path / name, (1000 - age, 1000 - age))
-    programs._prune(tmp_path)
+    programs.prune(tmp_path, 25)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["middle", "young"]

@@ -37,17 +37,12 @@ def keep_programs() -> Path | None:
     Best called before JAX is imported, which this does not do.
     """
     jax = sys.modules.get("jax")
-    if os.environ.get(JAX_PLACE) or os.environ.get(PLACE) == OFF or (jax and jax.config.jax_compilation_cache_dir):
+    if os.environ.get(JAX_PLACE) or (jax and jax.config.jax_compilation_cache_dir):
         return None
-    folder = _folder()
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        writable = os.access(folder, os.W_OK | os.X_OK)
-    except OSError:
-        writable = False
-    if not writable:
+    folder = place(f"programs-jax{version('jaxlib')}")
+    if folder is None:
         return None
-    _prune(folder)
+    prune(folder, MOST)
     if jax is None:
         os.environ.update({JAX_PLACE: str(folder), **{name: str(to) for name, to in ALL.items()}})
     else:
@@ -57,20 +52,27 @@ def keep_programs() -> Path | None:
     return folder
 
 
-def _folder() -> Path:
-    """One per version of the compiler and kind of processor, since what is compiled for one may not run on another."""
+def place(kind: str) -> Path | None:
+    """The user's folder for things of a kind on this kind of processor, which they depend on; None if there is none."""
+    if os.environ.get(PLACE) == OFF:
+        return None
     base = os.environ.get(PLACE) or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sadapt"
-    kind = hashlib.sha256(processor().encode()).hexdigest()[:8]
-    return Path(base) / f"programs-jax{version('jaxlib')}-{kind}"
+    folder = Path(base) / f"{kind}-{hashlib.sha256(processor().encode()).hexdigest()[:8]}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        writable = os.access(folder, os.W_OK | os.X_OK)
+    except OSError:
+        writable = False
+    return folder if writable else None
 
 
-def _prune(folder: Path) -> None:
-    """Removes the oldest programs of a folder that has grown too large."""
+def prune(folder: Path, most: int) -> None:
+    """Removes the oldest files of a folder that has grown beyond so many bytes."""
     with suppress(OSError):
         found = sorted(((entry.stat(), entry.path) for entry in os.scandir(folder)), key=lambda one: one[0].st_mtime)
         size = sum(stat.st_size for stat, _ in found)
         for stat, path in found:
-            if size <= MOST:
+            if size <= most:
                 break
             Path(path).unlink(missing_ok=True)
             size -= stat.st_size

@@ -13,6 +13,7 @@ from sadapt.errors import Stop, UserError
 from sadapt.fields import Count, checked, field_of
 from sadapt.registry import Own
 from sadapt.runs import config, metrics_file, sinks
+from sadapt.runs.baselines import recall
 from sadapt.runs.folder import RunFolder, default_path, find, layout_text
 from sadapt.runs.interruption import Requests, requests
 from sadapt.runs.recorder import Display, Options, Progress, Recorder
@@ -65,7 +66,7 @@ def train(
             recorder.begun = True
 
         def first(drive: Driver) -> TrainState:
-            state = _launched(settings, drive, recorder)
+            state = _launched(settings, drive, recorder, own)
             if replacing:
                 begin()
             recorder.open(0)
@@ -102,7 +103,7 @@ def resume(
             log.warning("%s has no checkpoint yet: it begins again from its seed", folder)
             metrics_file.cut(folder.metrics, 0)
             recorder.open(0)
-            return _launched(settings, drive, recorder)
+            return _launched(settings, drive, recorder, own)
         recorder.warn([folder.warnings])
         known = found.metrics or folder.read_status().get("metrics")
         recorder.notes = {} if known is None else {"metrics": known}
@@ -116,9 +117,9 @@ def resume(
     return folder
 
 
-def _launched(settings: Settings, drive: Driver, recorder: Recorder) -> TrainState:
+def _launched(settings: Settings, drive: Driver, recorder: Recorder, own: Own | None) -> TrainState:
     """A run's first state, after what is doubtful about it has been said."""
-    state = drive.launch()
+    state = drive.launch(recall(settings, own))
     alone = loop.unstack(state, len(recorder.folders))
     recorder.warn([doubts.at_start(settings, recorder.prog, each.random, drive.measured()) for each in alone])
     return state

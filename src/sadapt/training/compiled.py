@@ -73,14 +73,18 @@ def chunk(prog: Program, *, learn: bool = True) -> Chunk:
 
 def baseline(prog: Program) -> Callable[[Array], RandomAgent]:
     """`key -> the random agent` in this run's world, by its own marginal, horizon and treatment of deaths."""
-    measured = random_agent(
+    return random_agent(
         _world(prog),
         prog.marginal,
         on_death=prog.parts.on_death,
         horizon=prog.rules.horizon,
         count=prog.sizes.random_episodes,
     )
-    return lambda key: usable(measured(key), prog.parts.feedback.of, prog.env.name)
+
+
+def usable_in(prog: Program, random: RandomAgent) -> RandomAgent:
+    """Refuses a random agent that this run's feedback cannot be compared with."""
+    return usable(random, prog.parts.feedback.of, prog.env.name)
 
 
 def driver(prog: Program, over: Callable[[Chunk], Chunk] = lambda chunk: chunk) -> Chunk:
@@ -110,11 +114,15 @@ def keys_of(seed: int) -> tuple[Array, Array]:
     return key_baseline, key_run
 
 
-def launch(prog: Program, seed: int) -> TrainState:
-    """A run's first state, from its seed."""
-    key_baseline, key_run = keys_of(seed)
-    random = baseline(prog)(key_baseline)
-    return jax.jit(lambda key, random: start(prog, key, random))(key_run, random)
+def launch(prog: Program, seed: int, random_of: Callable[[int], RandomAgent] | None = None) -> TrainState:
+    """A run's first state, from its seed; its random agent is measured where it is not known."""
+    random = usable_in(prog, (random_of or _measured_by_seed(prog))(seed))
+    return jax.jit(lambda key, random: start(prog, key, random))(keys_of(seed)[1], random)
+
+
+def _measured_by_seed(prog: Program) -> Callable[[int], RandomAgent]:
+    measure = baseline(prog)
+    return lambda seed: measure(keys_of(seed)[0])
 
 
 def shapes(prog: Program) -> TrainState:
@@ -122,13 +130,14 @@ def shapes(prog: Program) -> TrainState:
     return jax.eval_shape(lambda key: start(prog, key, nobody()), jax.random.key(0))
 
 
-def launch_seeds(prog: Program, seeds: Sequence[int]) -> TrainState:
+def launch_seeds(
+    prog: Program, seeds: Sequence[int], random_of: Callable[[int], RandomAgent] | None = None
+) -> TrainState:
     """First states of several seeds, stacked, and spread over the devices where their number divides."""
-    estimate = baseline(prog)
-    keys = [keys_of(seed) for seed in seeds]
-    random = jax.tree.map(lambda *each: jnp.stack(each), *[estimate(key) for key, _ in keys])
+    known = random_of or _measured_by_seed(prog)
+    random = jax.tree.map(lambda *each: jnp.stack(each), *[usable_in(prog, known(seed)) for seed in seeds])
     begin = jax.jit(jax.vmap(lambda key, random: start(prog, key, random)))
-    states = begin(jnp.stack([key for _, key in keys]), random)
+    states = begin(jnp.stack([keys_of(seed)[1] for seed in seeds]), random)
     devices = jax.devices()
     if len(devices) == 1 or len(seeds) % len(devices):
         return states

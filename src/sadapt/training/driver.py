@@ -9,15 +9,32 @@ import jax
 
 from sadapt.envs.base import HostEnv
 from sadapt.errors import UserError
+from sadapt.motivation.feedback import RandomAgent
 from sadapt.training import compiled, host
 from sadapt.training.program import Program, TrainState
+
+
+class Measured(NamedTuple):
+    """A random agent, and how many measurements its deviations are known by."""
+
+    random: RandomAgent
+    rounds: int
+
+
+Recall = Callable[[int, Callable[[], Measured]], Measured]
+"""`recall(seed, measure)` is what `measure()` gives, or has given before."""
+
+
+def measured_anew(seed: int, measure: Callable[[], Measured]) -> Measured:
+    """Nothing is remembered."""
+    return measure()
 
 
 class Driver(NamedTuple):
     """How a run is driven."""
 
-    launch: Callable[[], TrainState]
-    """The first state, from the seed."""
+    launch: Callable[..., TrainState]
+    """`launch(recall)` is the first state, from the seed and a random agent, measured where nothing is recalled."""
     advance: Callable[[TrainState], TrainState]
     """The next chunk; the state given is consumed."""
     revive: Callable[[TrainState], TrainState]
@@ -38,8 +55,18 @@ def driver(prog: Program, seeds: Sequence[int]) -> Driver:
             )
         return _outside(prog, prog.env, seeds[0])
     together = len(seeds) > 1
+
+    def launch(recall: Recall = measured_anew) -> TrainState:
+        measure = compiled.baseline(prog)
+
+        def of(seed: int) -> RandomAgent:
+            key, _ = compiled.keys_of(seed)
+            return recall(seed, lambda: Measured(measure(key), prog.sizes.random_episodes)).random
+
+        return compiled.launch_seeds(prog, seeds, of) if together else compiled.launch(prog, seeds[0], of)
+
     return Driver(
-        launch=lambda: compiled.launch_seeds(prog, seeds) if together else compiled.launch(prog, seeds[0]),
+        launch=launch,
         advance=compiled.driver(prog, over=jax.vmap) if together else compiled.driver(prog),
         revive=lambda state: state,
         shapes=compiled.shapes(prog),
@@ -56,11 +83,11 @@ def shapes(prog: Program) -> TrainState:
 def _outside(prog: Program, env: HostEnv, seed: int) -> Driver:
     worlds, rounds = env.open(prog.sizes.num_envs), 0
 
-    def launch() -> TrainState:
+    def launch(recall: Recall = measured_anew) -> TrainState:
         nonlocal rounds
         key_baseline, key_run = compiled.keys_of(seed)
-        random, rounds = host.baseline(prog, worlds, key_baseline)
-        return host.start(prog, worlds, key_run, random)
+        random, rounds = recall(seed, lambda: Measured(*host.baseline(prog, worlds, key_baseline)))
+        return host.start(prog, worlds, key_run, compiled.usable_in(prog, random))
 
     return Driver(
         launch=launch,

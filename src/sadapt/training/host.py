@@ -12,7 +12,7 @@ import numpy as np
 
 from sadapt.envs.base import Env, HostWorlds, Step, WorldFailed
 from sadapt.motivation.episode import Answer, Fresh, select
-from sadapt.motivation.feedback import COMPARED, RandomAgent, nobody, usable
+from sadapt.motivation.feedback import COMPARED, RandomAgent, nobody
 from sadapt.training.packing import Packed, Packing, packing
 from sadapt.training.parts import at_random
 from sadapt.training.program import Program, TrainState, compose
@@ -182,7 +182,7 @@ def baseline(prog: Program, worlds: HostWorlds, key: Array) -> tuple[RandomAgent
         mean={name: np.float32(before.measures[name] / before.episodes) for name in COMPARED},
         std={name: np.float32(per_round * np.std(values)) for name, values in each.items()},
     )
-    return usable(random, prog.parts.feedback.of, prog.env.name), len(rounds)
+    return random, len(rounds)
 
 
 def revived(prog: Program, worlds: HostWorlds, state: TrainState) -> TrainState:
