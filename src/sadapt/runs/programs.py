@@ -37,9 +37,10 @@ def keep_programs() -> Path | None:
     Best called before JAX is imported, which this does not do.
     """
     jax = sys.modules.get("jax")
-    if os.environ.get(JAX_PLACE) or os.environ.get(PLACE) == OFF or (jax and jax.config.jax_compilation_cache_dir):
+    base = cache_folder()
+    if base is None or os.environ.get(JAX_PLACE) or (jax and jax.config.jax_compilation_cache_dir):
         return None
-    folder = _folder()
+    folder = base / _kind()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK | os.X_OK)
@@ -57,11 +58,17 @@ def keep_programs() -> Path | None:
     return folder
 
 
-def _folder() -> Path:
+def cache_folder() -> Path | None:
+    """Where things may be kept for the user's next start; None if nothing is to be."""
+    wanted = os.environ.get(PLACE)
+    if wanted == OFF:
+        return None
+    return Path(wanted or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sadapt")
+
+
+def _kind() -> str:
     """One per version of the compiler and kind of processor, since what is compiled for one may not run on another."""
-    base = os.environ.get(PLACE) or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sadapt"
-    kind = hashlib.sha256(processor().encode()).hexdigest()[:8]
-    return Path(base) / f"programs-jax{version('jaxlib')}-{kind}"
+    return f"programs-jax{version('jaxlib')}-{hashlib.sha256(processor().encode()).hexdigest()[:8]}"
 
 
 def _prune(folder: Path) -> None:
