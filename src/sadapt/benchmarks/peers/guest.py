@@ -45,11 +45,13 @@ def rejax_training(config: dict[str, Any]) -> Stretch:
         nonlocal state
         state = jax.block_until_ready(train(state))
 
+    while state.global_step <= config["before"]:
+        stretch()
     return config["steps"], stretch
 
 
 def networks(kind: str, actions: int, hidden: int, norm: bool) -> dict[str, Any]:
-    """One 3x3 convolution of 16 filters and a hidden layer, layer-normed or not; an actor and a critic of it for PPO."""
+    """One 3x3 convolution of 16 filters and a hidden layer, layer-normed or not; for PPO an actor and a critic."""
     import distrax
     import jax.numpy as jnp
     from flax import linen as nn
@@ -58,7 +60,7 @@ def networks(kind: str, actions: int, hidden: int, norm: bool) -> dict[str, Any]
     class Trunk(nn.Module):
         outputs: int
 
-        @nn.compact
+        @nn.compact  # type: ignore[untyped-decorator]
         def __call__(self, obs: Any) -> Any:
             x = nn.Conv(16, (3, 3), padding="VALID")(obs)
             x = x.reshape(x.shape[0], -1)
@@ -72,7 +74,7 @@ def networks(kind: str, actions: int, hidden: int, norm: bool) -> dict[str, Any]
             return jnp.take_along_axis(self(obs), action[:, None], axis=1)[:, 0]
 
     class Critic(nn.Module):
-        @nn.compact
+        @nn.compact  # type: ignore[untyped-decorator]
         def __call__(self, obs: Any) -> Any:
             return Trunk(1)(obs)[:, 0]
 

@@ -17,7 +17,7 @@ from sadapt.runs.programs import cache_folder
 log = logging.getLogger(__name__)
 PINS = {
     "rejax": ("rejax==0.1.3", "gymnax==0.0.9", "jax==0.10.2", "flax==0.12.8", "optax==0.2.8", "distrax==0.1.9"),
-    "gymnax": ("gymnax==1.0.1", "jax==0.10.2", "flax==0.12.8"),
+    "gymnax": ("gymnax==1.0.1", "jax==0.10.2", "flax==0.12.8", "six==1.17.0"),
 }
 """What is installed for each; rejax 0.1.3 takes gymnax's steps apart as they were before 1.0."""
 PATIENCE = 900
@@ -25,7 +25,7 @@ PATIENCE = 900
 
 
 def interpreter(name: str) -> Path:
-    """The Python of the peer `name`, whose environment is made first if it is not there; raises `Absent` if it cannot."""
+    """The Python of the peer `name`, whose environment is made if it is not there; `Absent` if it cannot be."""
     base = cache_folder()
     if base is None:
         raise Absent("it needs an environment of its own in the cache folder, and SADAPT_CACHE is off")
@@ -49,7 +49,7 @@ def python_in(place: Path) -> Path:
 
 
 def _make(place: Path, pins: tuple[str, ...]) -> None:
-    """Beside its place, and moved there when it is whole: whoever stops in between leaves nothing that looks finished."""
+    """Beside its place, and moved there when it is whole: nothing that is half made looks finished."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{place.name}-", dir=place.parent, ignore_cleanup_errors=True) as making:
         half = Path(making) / "environment"

@@ -1,4 +1,4 @@
-"""A peer as a process of its own, asked line by line: it says `ready STEPS`, and after each `go` the seconds it took."""
+"""A peer as a process of its own, asked in lines: it says `ready STEPS`, and after each `go` the seconds it took."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Peer:
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        with suppress(OSError, ValueError):
-            for line in self._process.stdout:
+        with suppress(OSError), self._process.stdout as lines:
+            for line in lines:
                 self._lines.put(line.strip())
         self._lines.put(None)
 
@@ -68,7 +68,11 @@ class Peer:
 
 @contextmanager
 def asked(
-    command: Sequence[str], *, set_up: float = SET_UP, answer: float = ANSWER, variables: Mapping[str, str] | None = None
+    command: Sequence[str],
+    *,
+    set_up: float = SET_UP,
+    answer: float = ANSWER,
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[Peer]:
     """A peer that is warm, on this process's core, with `variables` in its environment; it ends with the block."""
     with tempfile.TemporaryFile() as said:

@@ -91,23 +91,21 @@ def _stable_baselines(seconds: float) -> Iterator[Row]:
         for how, fused in manners.items()
     }
     ours = called(DQN_STEPS, learners.dqn_training(steps=DQN_STEPS))
-    yield from compared({"dqn, maze-small, s-min": ours}, dqn, seconds)
+    yield from compared({"dqn, maze-small, s-min, same network": ours}, dqn, seconds)
     _require("minatar")
-    size = sizes.SIZES["ppo"]
+    size, steps = sizes.SIZES["ppo"], sizes.ROLLOUT["num_envs"] * sizes.ROLLOUT["num_steps"]
     ppo = {
-        f"{name} ppo, {how}": called(
-            size["num_envs"] * size["num_steps"], sb3.ppo_training(size, sizes.HIDDEN["ppo"], fused=fused)
-        )
+        f"{name} ppo, {how}": called(steps, sb3.ppo_training(size, sizes.HIDDEN["ppo"], fused=fused))
         for how, fused in manners.items()
     }
-    yield from compared({f"ppo, {sizes.WORLD}, one network": trained(sizes.program("ppo"))}, ppo, seconds)
+    yield from compared({f"ppo, {sizes.WORLD}, same network": trained(sizes.program("ppo"))}, ppo, seconds)
 
 
 def _rejax(seconds: float) -> Iterator[Row]:
     python = interpreter("rejax")
     ours = {
         "pqn": {"same network": partial(sizes.program, "pqn"), "preset's network": partial(build, sizes.usual("pqn"))},
-        "ppo": {"two networks": partial(sizes.program, "ppo", apart=True)},
+        "ppo": {"same two networks": partial(sizes.program, "ppo", apart=True)},
         "dqn": {"same network": partial(sizes.program, "dqn")},
     }
     yield from held(

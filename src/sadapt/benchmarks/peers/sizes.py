@@ -1,18 +1,23 @@
-"""The same training for us and for our peers: minatar-breakout, paid by the task, in the presets' sizes.
+"""The same training for us and for our peers: minatar-breakout, paid by the task.
 
-| | ours | rejax 0.1.3 | Stable-Baselines3 |
-|---|---|---|---|
-| world | `minatar-breakout`, compiled | gymnax 0.0.9's `Breakout-MinAtar`, compiled | `minatar`'s breakout, in Python |
-| PQN, PPO's network | 3x3 convolution of 16, 128 units, layer norm before each ReLU | the same in Flax | the same in PyTorch |
-| PPO's value | an output beside the policy's; for rejax a network of its own | a network of its own | an output beside the policy's |
-| DQN's network | 3x3 convolution of 16, 512 units (for Stable-Baselines3 twice, of s and theta) | the same | the same |
-| PQN | 64 worlds, 32 steps, minibatches of 64, 2 epochs; RAdam | the same; Adam | none |
-| PPO | 64 worlds, 32 steps, minibatches of 256, 4 epochs; Adam | the same; two Adams | the same; one Adam |
-| DQN | an update of 32 every 4 steps, target copied every 1,000; Adam | the same | the same |
-| DQN's worlds | 4 side by side, since rejax updates once a step of all of them; 1 beside Stable-Baselines3 | 4 | 1 |
-| DQN's replay | 100,000 steps; 1,000,000 beside Stable-Baselines3 | 100,000 | 20,000 |
+|               | ours                                        | rejax 0.1.3, gymnax 0.0.9 | Stable-Baselines3          |
+|---------------|---------------------------------------------|---------------------------|----------------------------|
+| world         | `minatar-breakout`, compiled                | `Breakout-MinAtar`, comp. | `minatar`'s, in Python     |
+| PQN's network | 3x3 convolution of 16, 128 units, layer     | the same, in Flax         | (no PQN)                   |
+|               | norm over all units before each ReLU        |                           |                            |
+| PPO's network | the same; the value is an output more, or,  | value apart: it has two   | value an output more, in   |
+|               | beside rejax, has such a network to itself  | networks and optimisers   | PyTorch                    |
+| PQN, PPO      | 64 worlds, 32 steps, minibatches of 64,     | the same                  | the same                   |
+|               | two epochs; RAdam (PQN), Adam (PPO)         | Adam                      | Adam, plain and fused      |
+| DQN's network | 3x3 convolution of 16, 512 units            | the same                  | twice: s and theta (below) |
+| DQN           | an update of 32 every 4 steps, target       | the same                  | the same                   |
+|               | copied every 1,000; Adam                    |                           |                            |
+| DQN's worlds  | 4 side by side, since rejax updates once a  | 4                         | 1                          |
+|               | step of them all; 1 beside the other        |                           |                            |
+| DQN's replay  | 100,000 steps; 1,000,000 beside the other   | 100,000                   | 20,000                     |
 
-Epsilon, discount and step size change no speed. Nobody evaluates; nobody's first two calls count.
+Beside Stable-Baselines3 DQN is paid by surprise in maze-small, with the paper's twin encoders on both sides. Epsilon,
+discount and step size change no speed. Nobody evaluates; nobody's first two calls count.
 """
 
 from __future__ import annotations
@@ -39,10 +44,10 @@ GYMNAX_WORLDS = {
 }
 """What gymnax calls the worlds that it shares with us."""
 PRESETS = {"dqn": "paper", "pqn": "fast", "ppo": "fast"}
-ROLLOUT = {"num_envs": 64, "num_steps": 32}
+ROLLOUT = {"num_envs": 64, "num_steps": 32, "minibatch_size": 64, "update_epochs": 2}
 SIZES: dict[str, dict[str, int]] = {
-    "pqn": {**ROLLOUT, "minibatch_size": 64, "update_epochs": 2},
-    "ppo": {**ROLLOUT, "minibatch_size": 256, "update_epochs": 4},
+    "pqn": ROLLOUT,
+    "ppo": ROLLOUT,
     "dqn": {
         "num_envs": 4,
         "train_frequency": 4,
@@ -102,6 +107,7 @@ def rejax(learner: str) -> dict[str, Any]:
         "hidden": HIDDEN[learner],
         "layer_norm": learner != "dqn",
         "steps": samples or size["target_network_frequency"] // 4,
+        "before": size.get("learning_starts", 0),
         "settings": {
             "num_envs": size["num_envs"],
             "num_steps": size["num_steps"],
