@@ -180,19 +180,42 @@ def test_an_environment_is_made_once_and_used_again(no_index, caplog, monkeypatc
     def run(command, what):
         made.append(command)
         if "venv" in command:
-            Path(command[-1]).mkdir()
+            python = places.python_in(Path(command[-1]))
+            python.parent.mkdir(parents=True)
+            python.touch()
 
     monkeypatch.setitem(places.PINS, "fake", ("fake==1.0",))
     monkeypatch.setattr(places, "_run", run)
     with caplog.at_level(logging.WARNING):
         first, second = places.interpreter("fake"), places.interpreter("fake")
     assert first == second == places.python_in(first.parents[1])
-    assert first.parents[1].is_dir()
+    assert first.exists()
     assert first.is_relative_to(no_index / "peers")
     assert len(caplog.messages) == 1
     assert [command[1:3] for command in made] == [["-m", "venv"], ["-I", "-m"]]
+    first.unlink()
+    assert places.interpreter("fake") == first
+    assert first.exists(), "one whose interpreter is gone is made again"
     monkeypatch.setitem(places.PINS, "fake", ("fake==2.0",))
     assert places.interpreter("fake") != first, "other pins, another environment"
+
+
+def test_whoever_makes_it_second_takes_the_first(no_index, monkeypatch):
+    """Two processes at once: the other's is in its place before ours is."""
+
+    def run(command, what):
+        if "venv" in command:
+            half = Path(command[-1])
+            for whole in (half, half.parents[1] / half.parent.name.rpartition("-")[0]):
+                python = places.python_in(whole)
+                python.parent.mkdir(parents=True)
+                python.write_text(str(whole))
+
+    monkeypatch.setitem(places.PINS, "fake", ("fake==1.0",))
+    monkeypatch.setattr(places, "_run", run)
+    python = places.interpreter("fake")
+    assert python.read_text() == str(python.parents[1])
+    assert [path.name for path in (no_index / "peers").iterdir()] == [python.parents[1].name]
 
 
 @pytest.mark.parametrize("place", ["off", "/dev/null/nowhere"])

@@ -32,7 +32,8 @@ def interpreter(name: str) -> Path:
     version = ".".join(map(str, sys.version_info[:2]))
     kind = hashlib.sha256("\n".join([version, *PINS[name]]).encode()).hexdigest()[:8]
     place = base / "peers" / f"{name}-{kind}"
-    if not place.is_dir():
+    python = python_in(place)
+    if not python.exists():  # or it links to an interpreter that is gone
         log.warning(
             "making an environment for %s in %s: %s (a minute, once)", name, place.parent, " ".join(PINS[name][:2])
         )
@@ -40,7 +41,7 @@ def interpreter(name: str) -> Path:
             _make(place, PINS[name])
         except OSError as error:
             raise Absent(f"its environment could not be made in {place.parent}: {error.strerror or error}") from error
-    return python_in(place)
+    return python
 
 
 def python_in(place: Path) -> Path:
@@ -56,9 +57,13 @@ def _make(place: Path, pins: tuple[str, ...]) -> None:
         _run([sys.executable, "-m", "venv", str(half)], "python -m venv")
         pip = [str(python_in(half)), "-I", "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
         _run([*pip, "install", *pins], f"pip install {' '.join(pins)}")
-        if place.is_dir():  # somebody else was faster
-            return
-        shutil.move(half, place)
+        if not python_in(place).exists():
+            shutil.rmtree(place, ignore_errors=True)
+        try:
+            half.rename(place)
+        except OSError:
+            if not python_in(place).exists():  # else somebody was faster
+                raise
 
 
 def _run(command: list[str], what: str) -> None:

@@ -17,7 +17,8 @@
 | DQN's replay  | 100,000 steps; 1,000,000 beside the other   | 100,000                   | 20,000                     |
 
 Beside Stable-Baselines3 DQN is paid by surprise in maze-small, with the paper's twin encoders on both sides. Epsilon,
-discount and step size change no speed. Nobody evaluates; nobody's first two calls count.
+discount and step size change no speed; nor does it that we copy the target every 250 steps there, a call's worth.
+Nobody evaluates; nobody's first two calls count.
 """
 
 from __future__ import annotations
