@@ -51,7 +51,7 @@ fuzz: .venv/.ready-test ## meet INPUTS damaged files and wrong command lines of 
 same: .venv/.ready-test ## train a little here and at revision REV, and compare the runs to the byte
 	$(BIN)/python tools/same.py $(REV)
 
-bench: .venv/.ready-bench ## measure speed on one core, beside Stable-Baselines3
+bench: .venv/.ready-bench ## measure speed on one core, beside Stable-Baselines3, rejax, gymnax and minatar
 	$(BIN)/sadapt bench
 
 clean: ## remove caches, builds and the demo's output (keeps runs/ and .venv)
@@ -84,6 +84,6 @@ distclean: clean ## clean, and remove .venv too
 	@touch $@
 
 .venv/.ready-bench: .venv/.ready
-	@echo "adding Stable-Baselines3 to .venv"
+	@echo "adding Stable-Baselines3 and minatar to .venv"
 	@$(PIP) install --editable ".[bench]"
 	@touch $@

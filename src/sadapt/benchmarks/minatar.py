@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sadapt.benchmarks.timing import best_seconds
+from sadapt.benchmarks.timing import Call
 
 
-def steps_per_second(game: str, *, steps: int = 2_000, seconds: float = 3.0) -> float:
-    """Of the `minatar` package's `game`, one at a time, under random play with every observation built."""
+def random_play(game: str, *, steps: int = 2_000) -> Call:
+    """`steps` of the `minatar` package's `game`, one at a time, under random play with every observation built."""
     from minatar import Environment
 
     env = Environment(game)
@@ -23,4 +23,4 @@ def steps_per_second(game: str, *, steps: int = 2_000, seconds: float = 3.0) -> 
             if ended:
                 env.reset()
 
-    return steps / best_seconds(play, seconds=seconds)
+    return play

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import Any
 
+from sadapt.benchmarks.row import Row, row
 from sadapt.benchmarks.timing import best_of
 
-Row = dict[str, Any]
-PARTS = ("worlds", "wrappers", "learners")
+PARTS = ("worlds", "wrappers", "learners", "peers")
 STEPS, ATARI_STEPS = 250, 40
 """Steps in a timed call where we are compared with a peer: short ones, so that each finds the machine undisturbed."""
 PATIENCE = 8
@@ -21,27 +20,28 @@ def rows(parts: tuple[str, ...] = PARTS, *, seconds: float = 3.0) -> Iterator[Ro
     from sadapt.benchmarks import learners, worlds
 
     gflops = learners.matmul_gflops()
-    yield _row("matrix products", gflops, "GFLOP/s", learners.REFERENCE_GFLOPS, "reference core")
+    yield row("matrix products", gflops, "GFLOP/s", learners.REFERENCE_GFLOPS, "reference core")
     if "worlds" in parts:
         for name, target in worlds.TARGETS.items():
             rate = worlds.steps_per_second(name, seconds=seconds)
-            yield _row(f"{name}, 256 worlds, random play", rate, "steps/s", target, "target")
+            yield row(f"{name}, 256 worlds, random play", rate, "steps/s", target, "target")
         yield from _arcade(seconds)
     if "wrappers" in parts:
         yield from _wrappers(seconds)
     if "learners" in parts:
         yield from _learners(seconds)
+    if "peers" in parts:
+        from sadapt.benchmarks.peers import rows as peers
+
+        yield from peers.rows(seconds=seconds)
 
 
 def _arcade(seconds: float) -> Iterator[Row]:
-    from sadapt.benchmarks import minatar, worlds
+    from sadapt.benchmarks import worlds
 
     for name, target in worlds.ARCADE_TARGETS.items():
-        what, rate = f"{name}, 64 worlds, random play", worlds.steps_per_second(name, 64, seconds=seconds)
-        yield _row(what, rate, "steps/s", target, "target")
-        if find_spec("minatar") is not None:
-            game = name.removeprefix("minatar-").replace("-", "_")
-            yield _row(what, rate, "steps/s", minatar.steps_per_second(game, seconds=seconds), "minatar, one world")
+        rate = worlds.steps_per_second(name, 64, seconds=seconds)
+        yield row(f"{name}, 64 worlds, random play", rate, "steps/s", target, "target")
 
 
 def _wrappers(seconds: float) -> Iterator[Row]:
@@ -50,45 +50,30 @@ def _wrappers(seconds: float) -> Iterator[Row]:
     for channels in wrappers.CHANNELS:
         for what, limit in wrappers.LIMITS.items():
             added = wrappers.overhead_microseconds(what, channels, seconds=seconds)
-            yield _row(f"surprise wrapper, 10x10x{channels}, {what}", added, "us/step", limit, "limit")
+            yield row(f"surprise wrapper, 10x10x{channels}, {what}", added, "us/step", limit, "limit")
 
 
 def _learners(seconds: float) -> Iterator[Row]:
     from sadapt.benchmarks import learners
 
-    pqn = {}
     for name, target in learners.PQN_TARGETS.items():
-        pqn[name] = learners.pqn_rate(name, seconds=seconds)
-        yield _row(f"pqn fast, {name}", pqn[name], "steps/s", target, "target")
+        yield row(f"pqn fast, {name}", learners.pqn_rate(name, seconds=seconds), "steps/s", target, "target")
     for name in learners.ADAPTING:
         ours, single = learners.adapting_rates(name, seconds=seconds)
-        yield _row(f"pqn fast, {name}, s-adapt", ours, "steps/s", single, "s-min")
+        yield row(f"pqn fast, {name}, s-adapt", ours, "steps/s", single, "s-min")
     small, dqn = learners.dqn_rates(10_000, 1_000_000, steps=STEPS, seconds=PATIENCE * seconds)
-    yield _row("dqn paper, maze-small, replay 1,000,000", dqn, "steps/s", small, "replay 10,000")
+    yield row("dqn paper, maze-small, replay 1,000,000", dqn, "steps/s", small, "replay 10,000")
     update, bare = learners.update_milliseconds(seconds=PATIENCE * seconds)
-    yield _row("dqn update", update, "ms", bare, "its matrix products and Adam alone")
+    yield row("dqn update", update, "ms", bare, "its matrix products and Adam alone")
     for name in ("maze-small", "butterflies-large"):
         kept, everything = learners.replay_gigabytes(name)
-        yield _row(f"replay of 1,000,000 steps, {name}", kept, "GB", everything, "s, theta and successors as float32")
+        yield row(f"replay of 1,000,000 steps, {name}", kept, "GB", everything, "s, theta and successors as float32")
     written = learners.checkpoint_seconds()
-    yield _row("checkpoint of dqn paper, maze-small, replay 1,000,000", written, "s", 10.0, "limit")
-    if find_spec("stable_baselines3") is None:
-        return
-    from sadapt.benchmarks import sb3
+    yield row("checkpoint of dqn paper, maze-small, replay 1,000,000", written, "s", 10.0, "limit")
+    if all(find_spec(module) is not None for module in ("stable_baselines3", "ale_py", "cv2")):
+        from sadapt.benchmarks import sb3
 
-    peers = [sb3.training(fused=fused, steps=STEPS) for fused in (False, True)]
-    taken = best_of(learners.dqn_training(steps=STEPS), *peers, seconds=PATIENCE * seconds)
-    ours, *theirs = (STEPS / each for each in taken)
-    for how, peer in zip(("as it comes", "fused Adam"), theirs, strict=True):
-        yield _row("dqn paper, maze-small", ours, "steps/s", peer, f"stable-baselines3 dqn, {how}")
-        yield _row("pqn fast, maze-small", pqn["maze-small"], "steps/s", peer, f"stable-baselines3 dqn, {how}")
-    if find_spec("ale_py") is not None and find_spec("cv2") is not None:
         for objective in ("extrinsic", "s-min"):
             both = [part.atari_training(objective, steps=ATARI_STEPS) for part in (learners, sb3)]
             ours, peer = (ATARI_STEPS / each for each in best_of(*both, seconds=PATIENCE * seconds))
-            yield _row(f"dqn paper, atari-freeway, {objective}", ours, "steps/s", peer, "stable-baselines3 dqn")
-
-
-def _row(what: str, value: float, unit: str, reference: float, against: str) -> Row:
-    return {"what": what, "value": value, "unit": unit, "against": against, "reference": reference,
-            "ratio": value / reference}  # fmt: skip
+            yield row(f"dqn paper, atari-freeway, {objective}", ours, "steps/s", peer, "stable-baselines3 dqn")

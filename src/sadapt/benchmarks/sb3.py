@@ -1,4 +1,4 @@
-"""Stable-Baselines3's DQN on the same world, network sizes and settings (extra `bench`)."""
+"""Stable-Baselines3's DQN and PPO on the same worlds, network sizes and settings (extra `bench`)."""
 
 from __future__ import annotations
 
@@ -181,3 +181,72 @@ def atari_training(objective: str, *, steps: int) -> Call:
     )
     model.learn(300)
     return lambda: model.learn(steps, reset_num_timesteps=False)
+
+
+class Breakout(gymnasium.Env[np.ndarray, int]):
+    """`minatar`'s Breakout, an episode a life, with the three actions that do something in it."""
+
+    def __init__(self) -> None:
+        from minatar import Environment
+
+        self._game = Environment("breakout")
+        self._actions = self._game.minimal_action_set()
+        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, self._game.state_shape(), np.float32)
+        self.action_space = gymnasium.spaces.Discrete(len(self._actions))  # type: ignore[assignment]
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._game.seed(seed)
+        self._game.reset()
+        return self._game.state().astype(np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        reward, ended = self._game.act(self._actions[action])
+        return self._game.state().astype(np.float32), float(reward), ended, False, {}
+
+
+class PlainMap(BaseFeaturesExtractor):
+    """Our plain network up to its head: one 3x3 convolution of 16 filters, then 128 units, layer norm before ReLU."""
+
+    def __init__(self, observation_space: gymnasium.spaces.Box, hidden: int) -> None:
+        super().__init__(observation_space, features_dim=hidden)
+        height, width, channels = observation_space.shape
+        features = 16 * (height - 2) * (width - 2)
+        self._layers = torch.nn.Sequential(
+            torch.nn.Conv2d(channels, 16, 3),
+            torch.nn.Flatten(),
+            torch.nn.LayerNorm(features),
+            torch.nn.ReLU(),
+            torch.nn.Linear(features, hidden),
+            torch.nn.LayerNorm(hidden),
+            torch.nn.ReLU(),
+        )
+
+    def forward(self, cells: torch.Tensor) -> torch.Tensor:
+        return self._layers(cells.permute(0, 3, 1, 2))
+
+
+def ppo_training(size: dict[str, int], hidden: int, *, fused: bool) -> Call:
+    """Trains PPO on `minatar`'s Breakout for one rollout a call, its updates included, on one thread."""
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    torch.set_num_threads(1)
+    model = stable_baselines3.PPO(
+        "MlpPolicy",
+        DummyVecEnv([Breakout] * size["num_envs"]),
+        n_steps=size["num_steps"],
+        batch_size=size["minibatch_size"],
+        n_epochs=size["update_epochs"],
+        policy_kwargs={
+            "net_arch": [],
+            "features_extractor_class": PlainMap,
+            "features_extractor_kwargs": {"hidden": hidden},
+            "optimizer_kwargs": {"fused": True} if fused else None,
+        },
+        seed=0,
+        device="cpu",
+    )
+    rollout = size["num_envs"] * size["num_steps"]
+    return lambda: model.learn(rollout, reset_num_timesteps=False)

@@ -1,4 +1,4 @@
-"""Two warm-up calls, the best of several."""
+"""Two warm-up calls, the best of several, by turns."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ WARM_UPS = 2
 
 
 Call = Callable[[], Any]
+Timed = Callable[[], float]
+"""Does what is to be timed and returns the seconds that it took."""
 
 
 def best_seconds(call: Call, *, seconds: float = 3.0, least: int = 3) -> float:
@@ -19,15 +21,28 @@ def best_seconds(call: Call, *, seconds: float = 3.0, least: int = 3) -> float:
 
 
 def best_of(*calls: Call, seconds: float = 3.0, least: int = 3) -> list[float]:
-    """The same for several calls that are to be compared: by turns, so that all meet the machine in the same moods."""
-    for call in calls:
-        for _ in range(WARM_UPS):
-            call()
-    times: list[list[float]] = [[] for _ in calls]
-    end = time.perf_counter() + seconds * len(calls)
+    """The same for several calls that are to be compared."""
+    return by_turns(*(warmed(call) for call in calls), seconds=seconds, least=least)
+
+
+def by_turns(*timed: Timed, seconds: float = 3.0, least: int = 3) -> list[float]:
+    """The least seconds of each, by turns, so that all meet the machine in the same moods; `seconds` is for each."""
+    times: list[list[float]] = [[] for _ in timed]
+    end = time.perf_counter() + seconds * len(timed)
     while len(times[0]) < least or time.perf_counter() < end:
-        for call, taken in zip(calls, times, strict=True):
-            begin = time.perf_counter()
-            call()
-            taken.append(time.perf_counter() - begin)
+        for each, taken in zip(timed, times, strict=True):
+            taken.append(each())
     return [min(taken) for taken in times]
+
+
+def warmed(call: Call) -> Timed:
+    """A call that tells its seconds, after its warm-up."""
+    for _ in range(WARM_UPS):
+        call()
+
+    def timed() -> float:
+        begin = time.perf_counter()
+        call()
+        return time.perf_counter() - begin
+
+    return timed

@@ -12,18 +12,18 @@ from tyro.conf import arg
 from sadapt.cli.common import Flag, progress
 from sadapt.fields import Positive
 
-EXPECTED = 34
+EXPECTED = 46
 """Rows of the whole table, about."""
 
 
 @dataclass(frozen=True)
 class BenchCommand:
-    """Measure speed on one core: worlds, wrappers, learners, and their peers where they are installed."""
+    """Measure speed on one core: worlds, wrappers, learners, and other people's programs beside ours."""
 
     part: Annotated[
-        Literal["all", "worlds", "wrappers", "learners"], tyro.conf.Positional, arg(help_behavior_hint="")
+        Literal["all", "worlds", "wrappers", "learners", "peers"], tyro.conf.Positional, arg(help_behavior_hint="")
     ] = "all"
-    """What to measure: all, worlds, wrappers or learners."""
+    """What to measure: all, worlds, wrappers, learners or peers."""
     where: Flag = False
     """Show where the time of training goes instead, part by part, beside the matrix products alone."""
     seconds: Positive = 3.0

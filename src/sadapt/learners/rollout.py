@@ -61,5 +61,5 @@ def observed(rollout: Rollout, transition: Transition) -> Rollout:
 
 
 def flattened(tree: Any) -> Any:
-    """[steps, worlds, ...] as [steps * worlds, ...]."""
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
+    """[steps, worlds, ...] as [steps * worlds, ...]; what has no entries keeps its steps."""
+    return jax.tree.map(lambda x: x.reshape(x.shape[0] * x.shape[1], *x.shape[2:]), tree)

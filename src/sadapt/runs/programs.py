@@ -52,12 +52,20 @@ def keep_programs() -> Path | None:
     return folder
 
 
-def place(kind: str) -> Path | None:
-    """The user's folder for things of a kind on this kind of processor, which they depend on; None if there is none."""
-    if os.environ.get(PLACE) == OFF:
+def cache_folder() -> Path | None:
+    """Where things may be kept for the user's next start; None if nothing is to be."""
+    wanted = os.environ.get(PLACE)
+    if wanted == OFF:
         return None
-    base = os.environ.get(PLACE) or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sadapt"
-    folder = Path(base) / f"{kind}-{hashlib.sha256(processor().encode()).hexdigest()[:8]}"
+    return Path(wanted or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sadapt")
+
+
+def place(kind: str) -> Path | None:
+    """The folder for things of a kind that depend on the kind of processor; None if there is none."""
+    base = cache_folder()
+    if base is None:
+        return None
+    folder = base / f"{kind}-{hashlib.sha256(processor().encode()).hexdigest()[:8]}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK | os.X_OK)
