@@ -11,6 +11,7 @@ import numpy as np
 from sadapt.experiments.claims import evaluate, markdown
 from sadapt.experiments.sweep import account
 from sadapt.motivation.objectives import OBJECTIVES
+from sadapt.report.naming import labels
 from sadapt.report.stored import Group, Results, load
 
 HERE = Path(__file__).parent
@@ -18,16 +19,18 @@ COLUMNS = {"return": "return", "deaths": "deaths", "entropy": "final entropy", "
 
 
 def finals(results: Results, learner: str) -> str:
-    """The last tenth of every agent's runs: mean and standard deviation over seeds."""
+    """The last tenth of every agent's runs, each variant by itself: mean and standard deviation over seeds."""
     lines = ["| world | agent | seeds | steps | H_rand | " + " | ".join(COLUMNS.values()) + " |"]
     lines.append("|---|---|" + "---:|" * (3 + len(COLUMNS)))
     for agent, group in sorted(results.groups.items(), key=_order):
         if agent.learner != learner:
             continue
-        title = OBJECTIVES[agent.objective].title + (", Gaussian" if agent.marginal == "gaussian" else "")
-        random = f"{np.nanmean(group.columns['h_random']):.4g}"
-        cells = [agent.env, title, str(len(group.seeds)), f"{group.total / 1e6:.1f}M", random]
-        lines.append(f"| {' | '.join([*cells, *(_spoken(group, column) for column in COLUMNS)])} |")
+        variants = results.variants(group)
+        for each, title in zip(variants, labels([one.settings for one in variants]), strict=True):
+            marginal = ", Gaussian" if agent.marginal == "gaussian" else ""
+            random = f"{np.nanmean(each.columns['h_random']):.4g}"
+            cells = [agent.env, title + marginal, str(len(each.seeds)), f"{each.total / 1e6:.1f}M", random]
+            lines.append(f"| {' | '.join([*cells, *(_spoken(each, column) for column in COLUMNS)])} |")
     return "\n".join(lines) + "\n"
 
 
