@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +44,16 @@ class Job(NamedTuple):
 def sign_of_life(job: Job) -> Path:
     """The file that a worker touches after every chunk of steps."""
     return Path(job.path) / "status.json"
+
+
+def signs_of_life(job: Job) -> Callable[[], None]:
+    """Touches that file whenever it is called."""
+
+    def touch() -> None:
+        with suppress(FileNotFoundError):
+            os.utime(sign_of_life(job))
+
+    return touch
 
 
 def main() -> int:
