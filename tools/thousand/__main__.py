@@ -19,13 +19,16 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from tools.thousand.cluster import Life
+from tools.thousand.touches import LOOKED, WRITTEN, Touches, counted, total
+
 from sadapt.cli.sweep import SweepCommand
 from sadapt.experiments.executors import Outcome
 from sadapt.experiments.worker import Job
 from sadapt.output import Column, show, show_json
-from tools.thousand.cluster import Life
-from tools.thousand.touches import LOOKED, WRITTEN, Touches, counted, total
 
+RESULTS = ".results"
+"""The folder of the workers' results, which submitit touches for every look at one of them."""
 PLAN = """
 title = "{workers} workers that sleep"
 
@@ -68,7 +71,7 @@ class Cluster:
     def __init__(self, root: Path, life: Life) -> None:
         words = [sys.executable, "-m", "tools.thousand.cluster", str(root), json.dumps(life)]
         self.child = subprocess.Popen(words, stdin=subprocess.PIPE, text=True)
-        self.results = root / ".results"
+        self.results = root / RESULTS
         self.results.mkdir()
         self.first: float | None = None
         """When the first run was handed over."""
@@ -126,7 +129,7 @@ def summary(workers: int, seconds: float, head: Touches, told: list[dict[str, An
     for each in told:
         runs.update({(kind, name): times for kind, name, times in each["touches"]})
     written = {name: times for (kind, name), times in (head + runs).items() if kind == WRITTEN}
-    shared = {name: times for name, times in written.items() if not _is_of_a_run(name)}
+    shared = {name: times for name, times in written.items() if not _is_of_a_run(name) and RESULTS not in name}
     return {
         "finished": sum(each["code"] == 0 for each in told),
         "head_written_per_second": total(head, WRITTEN) / seconds,
@@ -138,6 +141,7 @@ def summary(workers: int, seconds: float, head: Touches, told: list[dict[str, An
         "most_in_a_run": max((times for name, times in written.items() if _is_of_a_run(name)), default=0),
         "most_shared": max(shared.values(), default=0),
         "hottest": max(shared, key=lambda name: shared[name], default=""),
+        "looks_in_vain_per_second": (written.get(RESULTS, 0) - workers) / seconds,
     }
 
 

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from tools.thousand.touches import Touches, bytes_written, counted
 
 from sadapt.experiments.worker import CHECKPOINT_INTERVAL, Job, signs_of_life
 from sadapt.runs import config
 from sadapt.runs.checkpoint import write
 from sadapt.runs.folder import RunFolder
 from sadapt.runs.metrics_file import COLUMNS, MetricsFile
-from tools.thousand.touches import Touches, bytes_written, counted
+from sadapt.runs.recorder import TELLING
 
 
 class Life(NamedTuple):
@@ -43,8 +44,11 @@ def live(job: Job, life: Life, record: dict[str, Any], sleep: Callable[[float], 
         folder.require_free(overwrite=False)
         folder.begin({**record, "settings": job.settings}, None, state="running", step=0, total=total, seconds=0.0)
         table, touch, saved = MetricsFile(folder.metrics), signs_of_life(job), time.monotonic()
+        told = saved
 
         def tell(state: str, step: int) -> None:
+            nonlocal told
+            told = time.monotonic()
             folder.write_status(state=state, step=step, total=total, seconds=0.0)
 
         tell("running", 0)
@@ -54,7 +58,8 @@ def live(job: Job, life: Life, record: dict[str, Any], sleep: Callable[[float], 
                 touch()
             step = total * number // life.rows
             table.append({name: float(step) if name != "step" else step for name in COLUMNS})
-            tell("running", step)
+            if time.monotonic() - told >= TELLING:
+                tell("running", step)
             if number == life.rows or time.monotonic() - saved > CHECKPOINT_INTERVAL:
                 _save(folder, table, step)
                 saved = time.monotonic()
