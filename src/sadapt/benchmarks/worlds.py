@@ -6,8 +6,9 @@ from typing import Any
 
 import jax
 
-from sadapt.benchmarks.timing import best_seconds
+from sadapt.benchmarks.timing import Call, best_seconds
 from sadapt.envs import make
+from sadapt.envs.base import Env
 
 Array = jax.Array
 
@@ -32,7 +33,11 @@ ARCADE_TARGETS = {
 
 def steps_per_second(name: str, num_envs: int = 256, *, steps: int = 16, seconds: float = 3.0) -> float:
     """Under random play, with every observation built and kept entry by entry."""
-    env = make(name)
+    return num_envs * steps / best_seconds(random_play(make(name), num_envs, steps=steps), seconds=seconds)
+
+
+def random_play(env: Env, num_envs: int, *, steps: int) -> Call:
+    """So many steps of every world."""
 
     def advance(carry: tuple[Any, Array], key: Array) -> tuple[tuple[Any, Array], None]:
         states, seen = carry
@@ -48,4 +53,4 @@ def steps_per_second(name: str, num_envs: int = 256, *, steps: int = 16, seconds
 
     states, seen = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), num_envs))
     key = jax.random.key(1)
-    return num_envs * steps / best_seconds(lambda: jax.block_until_ready(play(key, states, seen)), seconds=seconds)
+    return lambda: jax.block_until_ready(play(key, states, seen))
