@@ -1,4 +1,4 @@
-"""What a program costs, as its compiler says: operations, bytes and kernels, with every loop counted as often as it runs.
+"""What a program costs, as its compiler says: operations, bytes and kernels, every loop as often as it runs.
 
 XLA counts the body of a loop once, however often it runs. So bodies are compiled on their own as well:
 cost(program) = XLA(program) - sum XLA(body) + sum times * cost(body).
