@@ -1,4 +1,4 @@
-"""Costs are counted as often as loops run, rooflines and slopes are those of the textbook, maps are as large as said."""
+"""Costs count as often as loops run, rooflines and slopes are those of the textbook, maps are as large as said."""
 
 from __future__ import annotations
 
@@ -64,18 +64,19 @@ def test_the_roofline_is_the_larger_of_two_times_and_a_price_for_each_kernel(cos
     assert steps_per_second(cost, device) == pytest.approx(1 / seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("standard_promotion")
 def test_training_costs_at_least_the_products_of_its_network():
     """Acting once, and learning twice an epoch: forward, and backward with as much again for weights and inputs."""
-    wanted = roofline.settings_of("fast", "tetris", num_envs=16, num_steps=8, minibatch_size=32, hidden=64)
+    wanted = roofline.settings_of(
+        "fast", "tetris", num_envs=16, num_steps=8, minibatch_size=32, hidden=64, network="plain"
+    )
     prog = roofline.build(wanted)
     params = jax.eval_shape(prog.parts.task.network(prog.env.num_actions).init, jax.random.key(0))
     dense = sum(2 * leaf.size for leaf in jax.tree.leaves(params) if len(leaf.shape) == 2)
     found = roofline.cost_of_a_step(wanted)
     epochs = wanted.learner.settings.update_epochs
     assert found.flops > dense * (1 + 2 * epochs)
-    wide = roofline.cost_of_a_step(roofline.all_changed(wanted, {"num_envs": 32}))
-    assert wide.flops == pytest.approx(found.flops, rel=0.2)
 
 
 @pytest.mark.parametrize("slope", [-1.0, 0.0, 1.0])
@@ -106,9 +107,10 @@ def test_a_row_says_whether_the_bound_is_kept(monkeypatch):
     assert [row["keeps"] for row in growth.rows([0], seconds=0.1)] == [False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("standard_promotion")
 def test_seeds_at_once_make_as_many_steps_more():
-    settings = growth._fast("tetris", num_envs=16, num_steps=8, minibatch_size=32, hidden=16)
+    settings = growth._fast("tetris", num_envs=16, num_steps=8, minibatch_size=32, hidden=16, network="plain")
     (_, one), (call, three) = growth.training(settings), growth.training(settings, 3)
     assert (one, three) == (16 * 8, 3 * 16 * 8)
     call()

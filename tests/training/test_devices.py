@@ -62,7 +62,7 @@ def test_spread_over_devices_the_numbers_are_the_same(code):
         [sys.executable, "-c", textwrap.dedent(START) + textwrap.dedent(code)],
         capture_output=True,
         text=True,
-        env={**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {FOUR}"},
+        env={**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"{FOUR} {os.environ.get('XLA_FLAGS', '')}"},
         check=False,
     )
     assert done.returncode == 0, done.stderr
