@@ -51,9 +51,7 @@ TOLD = {
 
 def measure() -> None:
     """Runs every command, or those that are named after `--measure`, and stores what they print."""
-    stored: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
-    chosen = sys.argv[2:] or list(COMMANDS)
-    for name in chosen:
+    for name in sys.argv[2:] or COMMANDS:
         facts = {
             "machine": f"{processor()}, {os.cpu_count()} cores",
             "revision": revision(),
@@ -62,8 +60,13 @@ def measure() -> None:
         }
         print(name, flush=True)
         done = subprocess.run([sys.executable, *COMMANDS[name]], stdout=subprocess.PIPE, text=True, check=True)
-        stored[name] = {**facts, "rows": json.loads(done.stdout)}
-        STORED.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        found = {**_stored(), name: {**facts, "rows": json.loads(done.stdout)}}
+        ordered = {each: found[each] for each in COMMANDS if each in found}
+        STORED.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
+
+
+def _stored() -> dict[str, Any]:
+    return json.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
 
 
 def table(titles: list[str], rows: list[list[str]]) -> str:
@@ -162,7 +165,9 @@ def _line(axes: Any, sizes: list[int], values: list[float], colour: str, label: 
 def main() -> None:
     if "--measure" in sys.argv:
         measure()
-    stored = json.loads(STORED.read_text(encoding="utf-8"))
+    stored = _stored()
+    if missing := sorted(COMMANDS.keys() - stored.keys()):
+        sys.exit(f"not measured yet: {', '.join(missing)}")
     draw(stored)
     text = (HERE / "scaling.md").read_text(encoding="utf-8")
     for block in (growth, roofline, devices, workers, machine):

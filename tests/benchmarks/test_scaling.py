@@ -10,6 +10,7 @@ from sadapt.benchmarks import arithmetic, growth, roofline
 from sadapt.benchmarks.arithmetic import Cost
 from sadapt.benchmarks.roofline import Device, steps_per_second
 from sadapt.envs.layout import parse
+from sadapt.training.program import build
 
 SIZE = 64
 PRODUCT = 2 * SIZE**3
@@ -71,7 +72,7 @@ def test_training_costs_at_least_the_products_of_its_network():
     wanted = roofline.settings_of(
         "fast", "tetris", num_envs=16, num_steps=8, minibatch_size=32, hidden=64, network="plain"
     )
-    prog = roofline.build(wanted)
+    prog = build(wanted)
     params = jax.eval_shape(prog.parts.task.network(prog.env.num_actions).init, jax.random.key(0))
     dense = sum(2 * leaf.size for leaf in jax.tree.leaves(params) if len(leaf.shape) == 2)
     found = roofline.cost_of_a_step(wanted)
