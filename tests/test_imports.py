@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "runs": LEARNING | {"training"},
     "report": STORED - {"learners", "training"},
     "experiments": STORED | {"report"},
-    "benchmarks": STORED | {"gym"},
+    "benchmarks": STORED | {"gym", "experiments"},
     "api": EVERYTHING,
     "cli": EVERYTHING | {"api"},
     "__main__": {"cli"},

@@ -7,14 +7,16 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 
 from sadapt.errors import UserError
 from sadapt.experiments import executors, plan, worker
+from sadapt.experiments import sweep as sweeping
 from sadapt.experiments.executors import Outcome, here, on_ray, on_slurm
-from sadapt.experiments.sweep import Sweep, account, carry_out, expected_seconds, kind, measured_paces
-from sadapt.runs.folder import write_json
+from sadapt.experiments.sweep import Sweep, Watch, account, carry_out, expected_seconds, kind, measured_paces
+from sadapt.runs.folder import RunFolder, write_json
 from sadapt.runs.metrics_file import COLUMNS
 
 TWO = """
@@ -286,11 +288,110 @@ def test_a_worker_that_touches_its_run_is_not_silent(tmp_path, odd_workers, monk
     sign.parent.mkdir()
     sign.write_text("{}")
     process = executors.Process(job)
-    process.began -= 100
+    process.heard -= 100
     os.utime(sign)
     assert process.outcome() is None
+    process.heard -= 100
     os.utime(sign, (time.time() - 10, time.time() - 10))
     assert process.outcome().code == -signal.SIGKILL
+
+
+def test_a_worker_gives_signs_of_life_now_and_then_and_not_after_every_chunk(tmp_path, odd_workers, monkeypatch):
+    job = odd_workers("busy", "hung")
+    sign = worker.sign_of_life(job)
+    sign.parent.mkdir()
+    sign.write_text("{}")
+    os.utime(sign, (0, 0))
+    touch = worker.signs_of_life(job)
+    for _ in range(100):
+        touch()
+    assert sign.stat().st_mtime == 0
+    monkeypatch.setattr(worker, "SIGN", 0.0)
+    touch()
+    assert sign.stat().st_mtime > 0
+    assert worker.SIGN < executors.SILENCE
+
+
+def test_a_worker_that_may_be_well_is_not_asked_for_a_sign_of_life(odd_workers, monkeypatch):
+    process = executors.Process(odd_workers("well", "hung"))
+    asked = []
+
+    def sign_of_life(job):
+        asked.append(job)
+        return worker.sign_of_life(job)
+
+    monkeypatch.setattr(executors, "sign_of_life", sign_of_life)
+    assert [process.outcome() for _ in range(3)] == [None] * 3
+    assert asked == []
+    monkeypatch.setattr(executors, "GRACE", 0.2)
+    process.stop()
+
+
+class Sleeping:
+    """A scheduler whose tasks end when they are told to."""
+
+    def __init__(self, folder):
+        self.tasks = []
+
+    def update_parameters(self, **_):
+        pass
+
+    def submit(self, _, job):
+        self.tasks.append(Task(job))
+        return self.tasks[-1]
+
+
+class Task:
+    def __init__(self, job):
+        self.job, self.over, self.looks = job, False, 0
+
+    def done(self):
+        self.looks += 1
+        return self.over
+
+    def result(self):
+        return Outcome(self.job, 0, "", 1.0)
+
+    def cancel(self):
+        pass
+
+
+def test_the_tasks_of_slurm_are_looked_at_by_turns(monkeypatch):
+    """However many there are, a look around costs no more than so many looks in vain."""
+    scheduler, rounds = Sleeping(None), []
+    monkeypatch.setattr(executors, "_optional", lambda *_: types.SimpleNamespace(AutoExecutor=lambda folder: scheduler))
+    monkeypatch.setattr(executors, "TICK", 0.0)
+    jobs = [worker.Job(f"runs/{number}", {}) for number in range(3 * executors.LOOKS)]
+
+    def tick():
+        rounds.append(sum(task.looks for task in scheduler.tasks))
+        for task in scheduler.tasks:
+            task.over = len(rounds) >= 6
+
+    ended = list(on_slurm(jobs, tick=tick))
+    assert sorted(outcome.job.path for outcome in ended) == sorted(job.path for job in jobs)
+    assert rounds[:6] == [executors.LOOKS * number for number in range(1, 7)]
+    assert {task.looks for task in scheduler.tasks} == {3}
+
+
+def test_a_sweep_is_watched_by_turns(tmp_path, monkeypatch):
+    sweep = sweep_of(tmp_path, TWO.replace("[1, 2]", str(list(range(1, 8)))))
+    monkeypatch.setattr(sweeping, "LOOKS", 3)
+    looked = []
+
+    def read_status(folder):
+        looked.append(folder.path.name)
+        return {}
+
+    monkeypatch.setattr(RunFolder, "read_status", read_status)
+    watch, over = Watch(sweep), {sweep.experiment.runs[1].path}
+    looked.clear()
+    watch.look(over)
+    watch.look(over)
+    assert [int(name.rpartition("-s")[2]) for name in looked] == [1, 3, 4, 5, 6, 7]
+    watch.look({run.path for run in sweep.experiment.runs})
+    assert len(looked) == 6
+    assert watch[sweep.experiment.runs[1]].state == "waiting"
 
 
 @pytest.mark.parametrize("address", [None, "10.0.0.1:6379"])

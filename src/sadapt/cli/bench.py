@@ -26,17 +26,26 @@ class BenchCommand:
     """What to measure: all, worlds, wrappers, learners or peers."""
     where: Flag = False
     """Show where the time of training goes instead, part by part, beside the matrix products alone."""
+    growth: Flag = False
+    """Show how cost grows instead: with worlds, cells, replay, seeds and cores, and the slopes that it must keep."""
+    roofline: Flag = False
+    """Show memory and arithmetic of a step instead, and the pace to expect of two GPUs and of this core."""
     seconds: Positive = 3.0
     """How long to repeat each measurement; the fastest call counts."""
     json: Flag = False
     """Print JSON instead of a table."""
 
     def run(self) -> None:
-        from sadapt.runs.cores import one_core
+        from sadapt.runs.cores import available, one_core
 
+        cores = available()
         one_core()
         if self.where:
             return self._show_where()
+        if self.growth:
+            return self._show_growth(cores)
+        if self.roofline:
+            return self._show_roofline()
         from sadapt.benchmarks.run import PARTS, rows
         from sadapt.output import Column, show, show_json
 
@@ -65,6 +74,20 @@ class BenchCommand:
                 if on_progress is not None:
                     on_progress(", ".join(row[name] for name in named), min(len(records) / expected, 1.0))
         return records
+
+    def _show_growth(self, cores: list[int]) -> None:
+        from sadapt.benchmarks import growth
+        from sadapt.cli.scaling import show_growth
+
+        measured = growth.rows(cores, seconds=self.seconds)
+        show_growth(self._collected(measured, ("axis", "what"), len(growth.cases(cores))), as_json=self.json)
+
+    def _show_roofline(self) -> None:
+        from sadapt.benchmarks import roofline
+        from sadapt.cli.scaling import show_roofline
+
+        measured = roofline.rows(seconds=self.seconds)
+        show_roofline(self._collected(measured, ("preset", "world"), len(roofline.CASES)), as_json=self.json)
 
     def _show_where(self) -> None:
         from sadapt.benchmarks import where

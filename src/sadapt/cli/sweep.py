@@ -21,7 +21,7 @@ from sadapt.registry import import_modules
 
 if TYPE_CHECKING:
     from sadapt.experiments.plan import Planned
-    from sadapt.experiments.sweep import Sweep
+    from sadapt.experiments.sweep import Sweep, Watch
 
 Results = Annotated[Path, arg(metavar="DIR")]
 
@@ -205,15 +205,15 @@ class Row(NamedTuple):
     """Made since the sweep began, by runs that were left then."""
 
 
-def _rows(sweep: Sweep, left: list[Planned], ended: set[Path], failed: set[Path]) -> Iterator[Row]:
+def _rows(watch: Watch, left: list[Planned], ended: set[Path], failed: set[Path]) -> Iterator[Row]:
     """How every agent's seeds stand."""
     groups: dict[tuple[str, str], list[Planned]] = {}
-    for run in sweep.experiment.runs:
+    for run in watch.sweep.experiment.runs:
         name = run.path.name.removesuffix(f"-s{run.settings.seed}")
         groups.setdefault((run.settings.env, name), []).append(run)
     there = {run.path for run in left}
     for (env, name), runs in groups.items():
-        standings = {run.path: sweep.standing(run) for run in runs if run.path not in ended}
+        standings = {run.path: watch[run] for run in runs if run.path not in ended}
         active = [(run, standings[run.path]) for run in runs if run.path in standings]
         bad = sum(run.path in failed for run in runs)
         good = sum(run.path in ended for run in runs) - bad
@@ -240,14 +240,17 @@ def _live(sweep: Sweep, left: list[Planned]) -> Iterator[tuple[Callable[[], None
     from rich.table import Table
     from rich.text import Text
 
-    console, began = Console(stderr=True, highlight=False), time.monotonic()
+    from sadapt.experiments.sweep import Watch
+
+    console, began, watch = Console(stderr=True, highlight=False), time.monotonic(), Watch(sweep)
     failed: set[Path] = set()
     ended = {run.path for run in sweep.experiment.runs} - {run.path for run in left}
     total = sum(run.settings.total_timesteps for run in left)
-    first = sum(sweep.standing(run).step for run in left)
+    first = sum(watch[run].step for run in left)
 
     def body() -> Any:
-        rows = list(_rows(sweep, left, ended, failed))
+        watch.look(over=ended)
+        rows = list(_rows(watch, left, ended, failed))
         done = sum(row.steps for row in rows)
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         for title in ("world", "agent", "finished", "", "now"):

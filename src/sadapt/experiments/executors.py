@@ -13,7 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -23,6 +25,8 @@ from sadapt.runs.cores import available
 
 TICK = 0.5
 """Seconds between looks at the workers."""
+LOOKS = 25
+"""Tasks of SLURM that may be looked at in vain each time, by turns: for each, submitit touches the folder of all."""
 LAST_WORDS = 2_000
 """Characters that are kept of what a failed worker said."""
 ALONE = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False}
@@ -60,6 +64,8 @@ class Process:
 
     def __init__(self, job: Job, core: int | None = None) -> None:
         self.job, self.began = job, time.monotonic()
+        self.heard = self.began
+        """Its last sign of life that is known."""
         words = [sys.executable, "-m", "sadapt.experiments.worker", *([] if core is None else [str(core)])]
         self.said, self.complained = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.child = subprocess.Popen(
@@ -83,12 +89,12 @@ class Process:
         return Outcome(self.job, code, words, time.monotonic() - self.began)
 
     def _silence(self) -> float:
-        """Seconds since it began, or since it last touched its run."""
-        began = time.monotonic() - self.began
-        try:
-            return min(began, time.time() - sign_of_life(self.job).stat().st_mtime)
-        except OSError:
-            return began
+        """Seconds since it began, or last touched its run; which is looked at only where that decides."""
+        if time.monotonic() - self.heard >= SILENCE:
+            with suppress(OSError):
+                age = time.time() - sign_of_life(self.job).stat().st_mtime
+                self.heard = max(self.heard, time.monotonic() - age)
+        return time.monotonic() - self.heard
 
     def stop(self) -> None:
         """Asks it to save and end, and waits until it has."""
@@ -198,15 +204,20 @@ def on_slurm(jobs: Sequence[Job], *, workers: int | None = None, tick: Callable[
     folder = Path(jobs[0].path).parent / ".slurm" if jobs else Path(".slurm")
     scheduler = submitit.AutoExecutor(folder=folder)
     scheduler.update_parameters(cpus_per_task=1, timeout_min=24 * 60, name="sadapt")
-    waiting, working, losses = list(reversed(jobs)), list[tuple[Any, Job]](), Losses()
+    waiting, working, losses = list(reversed(jobs)), deque[tuple[Any, Job]](), Losses()
     try:
         while waiting or working:
             while waiting and (workers is None or len(working) < workers):
                 job = waiting.pop()
                 working.append((scheduler.submit(carry_out, job), job))
-            for entry in [entry for entry in working if entry[0].done()]:
-                working.remove(entry)
-                task, job = entry
+            looks = 0
+            while looks < min(LOOKS, len(working)):
+                task, job = working[0]
+                if not task.done():
+                    working.rotate(-1)
+                    looks += 1
+                    continue
+                working.popleft()
                 try:
                     ended = Outcome(*task.result())._replace(job=job)
                 except Exception as error:  # submitit raises what it likes: of its own, or the worker's

@@ -8,7 +8,8 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,8 @@ from sadapt.runs.folder import RunFolder, write_json
 
 ACCOUNT = "sweeps.json"
 CACHE = ".cache"
+LOOKS = 50
+"""Runs whose files are looked at each time that a sweep is shown."""
 STARTUP = 8.0
 """Seconds that a worker takes before its first step."""
 
@@ -83,6 +86,31 @@ class Sweep(NamedTuple):
             imports=tuple(IMPORTED),
             home=str(Path.cwd()) if IMPORTED else "",
         )
+
+
+class Watch:
+    """How the runs of a sweep stand, as they are watched: a few are looked at a time, by turns."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self._turns = deque(sweep.experiment.runs)
+        self._known = {run.path: sweep.standing(run) for run in sweep.experiment.runs}
+
+    def __getitem__(self, run: Planned) -> Standing:
+        return self._known[run.path]
+
+    def look(self, over: Collection[Path]) -> None:
+        """Looks at the next few that are not over, so that a thousand runs are no more work a second than a hundred."""
+        looks = 0
+        for _ in range(len(self._turns)):
+            run = self._turns[0]
+            self._turns.rotate(-1)
+            if run.path in over:
+                continue
+            self._known[run.path] = self.sweep.standing(run)
+            looks += 1
+            if looks == LOOKS:
+                break
 
 
 def last_step(folder: RunFolder) -> int:

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,8 @@ CHECKPOINT_INTERVAL = 60.0
 """Seconds of work that a lost worker may cost."""
 PATIENCE = 60.0
 """Seconds to wait for a predecessor that is still saving the run."""
+SIGN = 60.0
+"""Seconds between signs of life: as many workers as there are on a cluster share one file system."""
 MEASURED = 3.0
 """Seconds over which a pace is measured."""
 
@@ -41,8 +44,23 @@ class Job(NamedTuple):
 
 
 def sign_of_life(job: Job) -> Path:
-    """The file that a worker touches after every chunk of steps."""
+    """The file that a worker touches as long as it makes steps."""
     return Path(job.path) / "status.json"
+
+
+def signs_of_life(job: Job) -> Callable[[], None]:
+    """To be called after every chunk of steps: touches that file, but not more often than it must."""
+    last = time.monotonic()
+
+    def touch() -> None:
+        nonlocal last
+        if time.monotonic() - last < SIGN:
+            return
+        last = time.monotonic()
+        with suppress(FileNotFoundError):
+            os.utime(sign_of_life(job))
+
+    return touch
 
 
 def main() -> int:
@@ -110,22 +128,23 @@ def carry_out(job: Job) -> None:
     folder = RunFolder(Path(job.path))
     options = Options(checkpoint_interval=CHECKPOINT_INTERVAL, tensorboard=False, clock=False)
 
-    def touch(progress: Progress) -> None:
-        with suppress(FileNotFoundError):
-            os.utime(sign_of_life(job))
+    touch = signs_of_life(job)
+
+    def shown(progress: Progress) -> None:
+        touch()
 
     give_up = time.monotonic() + PATIENCE
     while True:
         try:
             if not folder.config.exists():
-                session.train(settings, folder.path, options=options, display=touch)
+                session.train(settings, folder.path, options=options, display=shown)
             elif found := config.differences(config.to_dict(config.read(folder.config)), job.settings):
                 raise UserError(
                     f"{folder} holds a run with other settings (its own first): {'; '.join(found)}: "
                     "remove the folder or use another --out"
                 )
             else:
-                session.resume(folder.path, options=options, display=touch)
+                session.resume(folder.path, options=options, display=shown)
             return
         except Claimed:
             if time.monotonic() > give_up:

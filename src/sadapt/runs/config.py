@@ -162,8 +162,8 @@ def revision() -> str | None:
     folder = Path(__file__).parent
 
     def git(*words: str) -> str:
-        asked = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True)
-        return asked.stdout.strip()
+        asked = ["git", "--no-optional-locks", "-C", str(folder), *words]
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
         git("ls-files", "--error-unmatch", Path(__file__).name)

@@ -21,6 +21,8 @@ from sadapt.training.metrics import CLOCK, Row
 from sadapt.training.program import Program, TrainState
 
 log = logging.getLogger(__name__)
+TELLING = 5.0
+"""Seconds between words of how a run stands: on a cluster many share one file system."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Recorder:
         self.warnings: list[list[str]] = [[] for _ in folders]
         """What is doubtful about each seed's run; `status.json` keeps it too."""
         self._before = 0.0
-        self._began = self._saved = time.monotonic()
+        self._began = self._saved = self._told = time.monotonic()
         self._runs: list[Run] = []
 
     def open(self, step: int, seconds: float = 0.0) -> None:
@@ -99,7 +101,7 @@ class Recorder:
         """How the run stands, in every folder."""
         if not self.begun:
             return
-        total = self.prog.sizes.total_steps
+        total, self._told = self.prog.sizes.total_steps, time.monotonic()
         facts = {"step": self.step, "total": total, "seconds": self._seconds(), **self.notes, **facts}
         for folder, warnings in zip(self.folders, self.warnings, strict=True):
             folder.write_status(state=state, **facts, **({"warnings": warnings} if warnings else {}))
@@ -123,7 +125,8 @@ class Recorder:
         for run, row in zip(self._runs, turn.rows, strict=True):
             run.table.append(row if self.options.clock else {**row, CLOCK: None})
             run.onlookers.add(row)
-        self.tell("running")
+        if time.monotonic() - self._told >= TELLING:
+            self.tell("running")
 
     def due(self) -> bool:
         """Whether it is time for a checkpoint."""

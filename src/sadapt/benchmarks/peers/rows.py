@@ -18,6 +18,7 @@ from sadapt.benchmarks.peers.places import PINS, interpreter
 from sadapt.benchmarks.peers.process import Absent, asked
 from sadapt.benchmarks.row import Row, row
 from sadapt.benchmarks.timing import Call, Timed, by_turns, warmed
+from sadapt.envs import make
 from sadapt.training.program import Program, build
 
 log = logging.getLogger(__name__)
@@ -145,7 +146,7 @@ def _against_gymnax(python: Path, name: str, seconds: float) -> Iterator[Row]:
 
 def _played(name: str) -> dict[str, Contender]:
     """Our world of that name under random play."""
-    played = called(PLAYED["num_envs"] * PLAYED["steps"], worlds.random_play(name, **PLAYED))
+    played = called(PLAYED["num_envs"] * PLAYED["steps"], worlds.random_play(make(name), **PLAYED))
     return {f"{name}, {PLAYED['num_envs']} worlds, random play": played}
 
 
