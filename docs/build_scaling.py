@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sadapt.benchmarks.roofline import GPUS
-from sadapt.report.drawing import PAGE, STYLE, page
+from sadapt.report.drawing import PAGE, STYLE, page, spoken_steps
 from sadapt.runs.config import revision
 from sadapt.runs.cores import processor
 
@@ -149,9 +149,14 @@ def draw(stored: dict[str, Any]) -> None:
         panels[1, 2].set_xlabel("workers", labelpad=1)
         panels[1, 2].set_ylabel("ms of the head per run", labelpad=2)
         for axes in panels.flat:
-            axes.set(xscale="log", yscale="log")
+            drawn = [line for line in axes.lines if line.get_marker() == "o"]
+            heights = [float(value) for line in drawn for value in line.get_ydata()]
+            sizes = [int(size) for size in drawn[0].get_xdata()]
+            room = min(heights) / 2, max(heights) * 5 ** len(drawn)
+            axes.set(xscale="log", yscale="log", ylim=room)
+            axes.set_xticks(sizes, [spoken_steps(size, None) for size in sizes])
+            axes.minorticks_off()
             axes.spines[["top", "right"]].set_visible(False)
-            axes.margins(y=0.25)
             axes.legend(frameon=False, fontsize=5.5, handlelength=1.2, loc="upper left")
         figure.savefig(FIGURE, metadata={"Date": None})
 

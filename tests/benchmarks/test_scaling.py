@@ -104,8 +104,9 @@ def test_every_axis_is_measured_with_its_bound():
 def test_a_row_says_whether_the_bound_is_kept(monkeypatch):
     slow = growth.Case("worlds", "toy", (1, 10, 100), 0.0, lambda sizes, seconds: [1e3 / size for size in sizes])
     good = slow._replace(rates=lambda sizes, seconds: [1e3 * size for size in sizes])
-    monkeypatch.setattr(growth, "cases", lambda cores: [slow, good])
-    assert [row["keeps"] for row in growth.rows([0], seconds=0.1)] == [False, True]
+    impossible = good._replace(bound=-0.5, least=-0.5)
+    monkeypatch.setattr(growth, "cases", lambda cores: [slow, good, impossible])
+    assert [row["keeps"] for row in growth.rows([0], seconds=0.1)] == [False, True, False]
 
 
 @pytest.mark.slow
