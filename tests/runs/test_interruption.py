@@ -55,7 +55,7 @@ def launching(monkeypatch, launch) -> None:
     monkeypatch.setattr(
         session,
         "driver",
-        lambda prog, seeds: Driver(launch, None, None, None, lambda: None),
+        lambda prog, seeds: Driver(lambda recall: launch(), None, None, None, lambda: None),
     )
 
 
