@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
+from sadapt.benchmarks.jaxprs import inside
+
 FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "while", "iota"})
 """Instructions that no kernel is launched for; those of a loop are its body's."""
 INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.-]+ = .*? ([a-z][\w-]*)\(", re.MULTILINE)
@@ -85,10 +87,8 @@ def kernels(text: str) -> int:
 def _loops(program: Jaxpr) -> Iterator[Any]:
     """The outermost loops of known length."""
     for equation in program.eqns:
-        told = equation.params
         if equation.primitive.name == "scan":
             yield equation
             continue
-        for inner in told["branches"][-1:] if equation.primitive.name == "cond" else told.values():
-            if isinstance(inner, ClosedJaxpr | Jaxpr):
-                yield from _loops(inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner)
+        for inner in inside(equation):
+            yield from _loops(inner)

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from sadapt.benchmarks.learners import dqn_rates
+from sadapt.benchmarks.learners import dqn_rates, going_on
 from sadapt.benchmarks.roofline import turn
+from sadapt.benchmarks.row import Row
 from sadapt.benchmarks.timing import Call, best_of
 from sadapt.benchmarks.worlds import random_play
 from sadapt.composite import all_changed
@@ -31,10 +32,9 @@ from sadapt.motivation.feedback import nobody
 from sadapt.runs import config
 from sadapt.training import compiled
 from sadapt.training.presets import preset
-from sadapt.training.program import Program, build
+from sadapt.training.program import build
 from sadapt.training.settings import Settings
 
-Row = dict[str, Any]
 Rates = Callable[[Sequence[int], float], list[float]]
 """`rates(sizes, seconds)`: environment steps per second at every size."""
 SPARE = 0.15
@@ -117,20 +117,11 @@ def square_map(kind: str, side: int) -> str:
 def training(settings: Settings, seeds: int = 1) -> tuple[Call, int]:
     """Steps and an update of so many seeds at once, again and again; and the environment steps of a call."""
     prog = build(settings)
-    return _again(prog, seeds), seeds * turn(prog)[1]
-
-
-def _again(prog: Program, seeds: int) -> Call:
-    run, begin = turn(prog)[0], partial(compiled.start, prog, random=nobody())
-    advance = jax.jit(jax.vmap(run) if seeds > 1 else run, donate_argnums=0)
+    (run, steps), begin = turn(prog), partial(compiled.start, prog, random=nobody())
     keys = jax.random.split(jax.random.key(0), seeds)
-    state = jax.jit(jax.vmap(begin))(keys) if seeds > 1 else jax.jit(begin)(keys[0])
-
-    def call() -> None:
-        nonlocal state
-        state = jax.block_until_ready(advance(state))
-
-    return call
+    if seeds == 1:
+        return going_on(run, jax.jit(begin)(keys[0])), steps
+    return going_on(jax.vmap(run), jax.jit(jax.vmap(begin))(keys)), seeds * steps
 
 
 def _rates(calls: Sequence[tuple[Call, int]], seconds: float) -> list[float]:

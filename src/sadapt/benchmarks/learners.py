@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from sadapt.benchmarks.timing import Call, best_of, best_seconds
 from sadapt.composite import all_changed, changed
 from sadapt.envs import make
 from sadapt.envs.base import HostEnv
-from sadapt.learners.networks import Network
 from sadapt.motivation.feedback import nobody
 from sadapt.runs.checkpoint import Shelf
 from sadapt.training import compiled, host
@@ -37,8 +35,6 @@ ADAPTING = ("maze-small", "butterflies-large", "minatar-breakout")
 """Where S-Adapt is timed beside S-Min."""
 REFERENCE_GFLOPS = 70.0
 """Matrix-product rate of the core that the targets were written for."""
-UPDATES = 50
-"""Updates in one timed call."""
 
 
 def matmul_gflops() -> float:
@@ -74,79 +70,15 @@ def dqn_settings(env: str = "maze-small", **changes: Any) -> Settings:
     return all_changed(preset(env, "paper"), {"objective": "s-min", **changes})
 
 
-def updating(prog: Program, repeat: int) -> Call:
-    """DQN updates: sampling, rebuilding theta, two forward passes, one backward pass, Adam."""
-    state = next(training_chunks(prog))
+def going_on(function: Callable[[Any], Any], state: Any) -> Call:
+    """Calls that take the state where the last one left it, in the same memory, as training does."""
+    run, held = jax.jit(function, donate_argnums=0), jax.tree.map(jnp.copy, state)
 
-    @jax.jit
-    def updates(state: TrainState) -> Any:
-        final = jax.lax.scan(lambda s, _: (prog.update(s), None), state, None, length=repeat)[0]
-        return final.learner.params
+    def call() -> None:
+        nonlocal held
+        held = jax.block_until_ready(run(held))
 
-    return lambda: jax.block_until_ready(updates(state))
-
-
-def network_of(prog: Program) -> Network:
-    """The network of a learner that values actions."""
-    return prog.parts.task.network(prog.env.num_actions)
-
-
-def multiplying(prog: Program, repeat: int, *, batch: int = 32) -> Call:
-    """Only the matrix products of such updates (forward, forward through the target, backward) and Adam."""
-    network = network_of(prog)
-    params, target = (network.init(jax.random.key(seed)) for seed in (0, 1))
-    adam = optax.adam(1e-4)
-    rows = {path: batch * _positions(prog, path) for path, _ in _weights(params)}
-    first = {path for path, _ in _weights(params) if "conv_0" in path}
-
-    def noise(path: str, columns: int) -> Array:
-        return jax.random.uniform(jax.random.key(columns), (rows[path], columns))
-
-    inputs = {path: noise(path, _matrix(weight).shape[1]) for path, weight in _weights(params)}
-    gradients = {path: noise(path, _matrix(weight).shape[0]) for path, weight in _weights(params)}
-
-    def once(carry: tuple[Any, Any, Array], _: None) -> tuple[tuple[Any, Any, Array], None]:
-        params, optimiser, total = carry
-        gradient = jax.tree.map(jnp.zeros_like, params)
-        for (path, weight), (_same, other) in zip(_weights(params), _weights(target), strict=True):
-            x, g = inputs[path] + total, gradients[path] + total
-            total += 1e-9 * (jnp.max(x @ _matrix(weight).T) + jnp.max((x + 1.0) @ _matrix(other).T))
-            if path not in first:
-                total += 1e-9 * jnp.max(g @ _matrix(weight))
-            _set(gradient, path, g.T @ x if weight.ndim == 2 else (x.T @ g).reshape(weight.shape))
-        change, optimiser = adam.update(gradient, optimiser, params)
-        return (optax.apply_updates(params, change), optimiser, total), None
-
-    @jax.jit
-    def updates(params: Any, optimiser: Any) -> Any:
-        return jax.lax.scan(once, (params, optimiser, jnp.float32(0)), None, length=repeat)[0]
-
-    optimiser = adam.init(params)
-    return lambda: jax.block_until_ready(updates(params, optimiser))
-
-
-def _matrix(weight: Array) -> Array:
-    """Weights as [outputs, inputs]."""
-    return weight if weight.ndim == 2 else weight.reshape(-1, weight.shape[-1]).T
-
-
-def _weights(params: Any) -> list[tuple[str, Array]]:
-    """Weight matrices and convolution kernels by path."""
-    flat = jax.tree_util.tree_flatten_with_path(params)[0]
-    named = [("/".join(str(part.key) for part in path), leaf) for path, leaf in flat]
-    return [(name.removesuffix("/weight"), leaf) for name, leaf in named if name.endswith("/weight")]
-
-
-def _set(tree: Any, path: str, value: Array) -> None:
-    for part in path.split("/"):
-        tree = tree[part]
-    tree["weight"] = value
-
-
-def _positions(prog: Program, path: str) -> int:
-    """How often a kernel of the 10x10 network is applied to one example."""
-    height, width = prog.env.obs_shape[:2]
-    return (height - 2) * (width - 2) if "conv_0" in path else 1
+    return call
 
 
 def dqn_training(*, steps: int) -> Call:
@@ -184,13 +116,6 @@ def adapting_rates(name: str, *, seconds: float) -> tuple[float, float]:
     both = [changed(preset(name, "fast"), "objective", objective) for objective in ("s-adapt", "s-min")]
     ours, single = training_rates(*both, seconds=seconds)
     return ours, single
-
-
-def update_milliseconds(*, seconds: float) -> tuple[float, float]:
-    """The paper's DQN on maze-small: one update, and its matrix products and Adam alone."""
-    prog = build(dqn_settings(learning_starts=1_000, buffer_size=100_000))
-    update, bare = best_of(updating(prog, UPDATES), multiplying(prog, UPDATES), seconds=seconds)
-    return 1e3 * update / UPDATES, 1e3 * bare / UPDATES
 
 
 def checkpoint_seconds() -> float:

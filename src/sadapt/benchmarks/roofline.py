@@ -15,7 +15,8 @@ import jax.numpy as jnp
 
 from sadapt.benchmarks import arithmetic
 from sadapt.benchmarks.arithmetic import Cost
-from sadapt.benchmarks.learners import atari_training, matmul_gflops, training_rates
+from sadapt.benchmarks.learners import atari_training, going_on, matmul_gflops, training_rates
+from sadapt.benchmarks.row import Row
 from sadapt.benchmarks.timing import best_seconds
 from sadapt.composite import all_changed, names
 from sadapt.envs.base import HostEnv, Step
@@ -25,7 +26,6 @@ from sadapt.training.presets import preset
 from sadapt.training.program import Program, TrainState, build
 from sadapt.training.settings import Settings
 
-Row = dict[str, Any]
 WORLDS = ("maze-small", "butterflies-large", "minatar-breakout", "atari-freeway")
 WIDE = "fast, wide"
 CASES = (
@@ -69,12 +69,7 @@ def steps_per_second(cost: Cost, device: Device) -> float:
 def this_machine() -> Device:
     """One core of it, measured: a large product, a copy beyond all caches, a chain of the smallest products."""
     large, times = jnp.ones(2**25), 8
-    add = jax.jit(lambda x: jax.lax.fori_loop(0, times, lambda _, y: y + 1, x), donate_argnums=0)
-
-    def copy() -> None:
-        nonlocal large
-        large = add(large).block_until_ready()
-
+    copy = going_on(lambda x: jax.lax.fori_loop(0, times, lambda _, y: y + 1, x), large)
     links, tiny = 1_000, jnp.ones((16, 16))
     chain = jax.jit(lambda x: jax.lax.scan(lambda y, _: (y @ tiny, None), x, None, length=links)[0])
     chained = best_seconds(lambda: chain(tiny).block_until_ready(), seconds=0.5)

@@ -54,7 +54,7 @@ def _wrappers(seconds: float) -> Iterator[Row]:
 
 
 def _learners(seconds: float) -> Iterator[Row]:
-    from sadapt.benchmarks import learners
+    from sadapt.benchmarks import learners, where
 
     for name, target in learners.PQN_TARGETS.items():
         yield row(f"pqn fast, {name}", learners.pqn_rate(name, seconds=seconds), "steps/s", target, "target")
@@ -63,7 +63,8 @@ def _learners(seconds: float) -> Iterator[Row]:
         yield row(f"pqn fast, {name}, s-adapt", ours, "steps/s", single, "s-min")
     small, dqn = learners.dqn_rates(10_000, 1_000_000, steps=STEPS, seconds=PATIENCE * seconds)
     yield row("dqn paper, maze-small, replay 1,000,000", dqn, "steps/s", small, "replay 10,000")
-    update, bare = learners.update_milliseconds(seconds=PATIENCE * seconds)
+    updated = learners.dqn_settings(learning_starts=1_000, buffer_size=100_000)
+    update, bare = where.update_milliseconds(updated, seconds=PATIENCE * seconds)
     yield row("dqn update", update, "ms", bare, "its matrix products and Adam alone")
     for name in ("maze-small", "butterflies-large"):
         kept, everything = learners.replay_gigabytes(name)

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jax.extend.core import ClosedJaxpr, Jaxpr
+from jax.extend.core import Jaxpr
 
-from sadapt.benchmarks.learners import training_chunks
-from sadapt.benchmarks.timing import Call, best_of
+from sadapt.benchmarks.jaxprs import inside
+from sadapt.benchmarks.learners import going_on, training_chunks
+from sadapt.benchmarks.timing import best_of
 from sadapt.composite import all_changed
 from sadapt.learners import dqn, ppo, pqn
 from sadapt.training import compiled
@@ -30,6 +31,8 @@ OPTIMISERS: dict[str, Callable[[Any], optax.GradientTransformation]] = {
     "pqn": partial(pqn.optimiser, gradient_steps=10**6),
     "ppo": partial(ppo.optimiser, gradient_steps=10**6),
 }
+UPDATES = 50
+"""Updates in one timed call where nothing else is timed."""
 LEAST_STEPS = 2048
 """Environment steps in a timed call."""
 CASES = (
@@ -72,28 +75,30 @@ def split(settings: Settings, *, seconds: float) -> Split:
     actions = jnp.zeros(prog.sizes.num_envs, jnp.int32)
     answer = jax.jit(partial(compiled.answer_worlds, prog))(state, actions)
     taken = best_of(
-        _going_on(partial(_whole, prog, each, updates), state),
-        _going_on(partial(_again, steps, partial(_acted, prog)), (state, actions)),
-        _going_on(*products(lambda s: prog.act(s), state, steps)),
-        _going_on(partial(_again, steps, partial(_answered, prog, actions)), (state, answer)),
-        _going_on(partial(_again, steps, lambda s: prog.observe(s, actions, answer)), state),
-        _going_on(partial(_again, updates, prog.update), state),
-        _going_on(*products(prog.update, state, updates)),
-        _going_on(*_optimising(prog, settings, state, updates)),
+        going_on(partial(_whole, prog, each, updates), state),
+        going_on(partial(_again, steps, partial(_acted, prog)), (state, actions)),
+        going_on(*products(prog.act, state, steps)),
+        going_on(partial(_again, steps, partial(_answered, prog, actions)), (state, answer)),
+        going_on(partial(_again, steps, lambda s: prog.observe(s, actions, answer)), state),
+        going_on(partial(_again, updates, prog.update), state),
+        going_on(*products(prog.update, state, updates)),
+        going_on(*_optimising(prog, settings, state, updates)),
         seconds=seconds,
     )
     return Split(*(1e6 * each / (steps * prog.sizes.num_envs) for each in taken))
 
 
-def _going_on(function: Callable[[Any], Any], state: Any) -> Call:
-    """Calls that take the state where the last one left it, in the same memory, as training does."""
-    run, held = jax.jit(function, donate_argnums=0), jax.tree.map(jnp.copy, state)
-
-    def call() -> None:
-        nonlocal held
-        held = jax.block_until_ready(run(held))
-
-    return call
+def update_milliseconds(settings: Settings, *, seconds: float) -> tuple[float, float]:
+    """One update of a learner, and its matrix products and optimiser alone."""
+    prog = build(settings)
+    state = next(training_chunks(prog))
+    update, multiplied, optimised = best_of(
+        going_on(partial(_again, UPDATES, prog.update), state),
+        going_on(*products(prog.update, state, UPDATES)),
+        going_on(*_optimising(prog, settings, state, UPDATES)),
+        seconds=seconds,
+    )
+    return 1e3 * update / UPDATES, 1e3 * (multiplied + optimised) / UPDATES
 
 
 def _again(times: int, function: Callable[[Any], Any], state: Any) -> Any:
@@ -174,24 +179,12 @@ def _found(program: Jaxpr) -> list[Product | Loop]:
     """The products of a program, and its loops that hold some."""
     found: list[Product | Loop] = []
     for equation in program.eqns:
-        told = equation.params
         if equation.primitive.name == "dot_general":
             found.append(Product(equation))
-        elif equation.primitive.name == "scan":
-            found.append(Loop(told["length"], _found(told["jaxpr"].jaxpr)))
-        elif equation.primitive.name == "cond":
-            found += _found(told["branches"][_branch(told.get("branches_platforms"))].jaxpr)
-        else:
-            for inner in told.values():
-                if isinstance(inner, ClosedJaxpr | Jaxpr):
-                    found += _found(inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner)
+            continue
+        inner = [each for program in inside(equation) for each in _found(program)]
+        found += [Loop(equation.params["length"], inner)] if equation.primitive.name == "scan" else inner
     return [each for each in found if isinstance(each, Product) or each.body]
-
-
-def _branch(platforms: tuple[tuple[str, ...] | None, ...] | None) -> int:
-    """Of a choice by platform, this one's; of any other, the last, which is "yes"."""
-    named = [here is not None and jax.default_backend() in here for here in platforms or ()]
-    return named.index(True) if True in named else -1
 
 
 def _flat(body: list[Product | Loop]) -> Iterator[Product]:

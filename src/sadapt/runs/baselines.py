@@ -33,8 +33,9 @@ MOST = 2**24
 
 def recall(settings: Settings, own: Own | None) -> Recall:
     """Looks up what has been measured of a seed; measures and keeps it where nothing has."""
-    folder = place(f"baselines-{sources()}")
-    if folder is None or own or settings.imports or ELSEWHERE in settings.env:
+    somebodys = own or settings.imports or ELSEWHERE in settings.env
+    folder = None if somebodys else place(f"baselines-{sources()}")
+    if folder is None:
         return measured_anew
     prune(folder, MOST)
 

@@ -71,15 +71,16 @@ def chunk(prog: Program, *, learn: bool = True) -> Chunk:
     return run
 
 
-def baseline(prog: Program) -> Callable[[Array], RandomAgent]:
-    """`key -> the random agent` in this run's world, by its own marginal, horizon and treatment of deaths."""
-    return random_agent(
+def baseline(prog: Program) -> Callable[[int], RandomAgent]:
+    """`seed -> the random agent` in this run's world, by its own marginal, horizon and treatment of deaths."""
+    measure = random_agent(
         _world(prog),
         prog.marginal,
         on_death=prog.parts.on_death,
         horizon=prog.rules.horizon,
         count=prog.sizes.random_episodes,
     )
+    return lambda seed: measure(keys_of(seed)[0])
 
 
 def usable_in(prog: Program, random: RandomAgent) -> RandomAgent:
@@ -116,13 +117,8 @@ def keys_of(seed: int) -> tuple[Array, Array]:
 
 def launch(prog: Program, seed: int, random_of: Callable[[int], RandomAgent] | None = None) -> TrainState:
     """A run's first state, from its seed; its random agent is measured where it is not known."""
-    random = usable_in(prog, (random_of or _measured_by_seed(prog))(seed))
+    random = usable_in(prog, (random_of or baseline(prog))(seed))
     return jax.jit(lambda key, random: start(prog, key, random))(keys_of(seed)[1], random)
-
-
-def _measured_by_seed(prog: Program) -> Callable[[int], RandomAgent]:
-    measure = baseline(prog)
-    return lambda seed: measure(keys_of(seed)[0])
 
 
 def shapes(prog: Program) -> TrainState:
@@ -134,7 +130,7 @@ def launch_seeds(
     prog: Program, seeds: Sequence[int], random_of: Callable[[int], RandomAgent] | None = None
 ) -> TrainState:
     """First states of several seeds, stacked, and spread over the devices where their number divides."""
-    known = random_of or _measured_by_seed(prog)
+    known = random_of or baseline(prog)
     random = jax.tree.map(lambda *each: jnp.stack(each), *[usable_in(prog, known(seed)) for seed in seeds])
     begin = jax.jit(jax.vmap(lambda key, random: start(prog, key, random)))
     states = begin(jnp.stack([keys_of(seed)[1] for seed in seeds]), random)

@@ -60,8 +60,7 @@ def driver(prog: Program, seeds: Sequence[int]) -> Driver:
         measure = compiled.baseline(prog)
 
         def of(seed: int) -> RandomAgent:
-            key, _ = compiled.keys_of(seed)
-            return recall(seed, lambda: Measured(measure(key), prog.sizes.random_episodes)).random
+            return recall(seed, lambda: Measured(measure(seed), prog.sizes.random_episodes)).random
 
         return compiled.launch_seeds(prog, seeds, of) if together else compiled.launch(prog, seeds[0], of)
 

@@ -1,0 +1,18 @@
+"""Programs as JAX is given them, taken apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, Jaxpr
+
+
+def inside(equation: Any) -> list[Jaxpr]:
+    """The programs that an equation runs here: of a choice by platform this one's, of any other the last, "yes"."""
+    told = equation.params
+    if equation.primitive.name == "cond":
+        named = [here is not None and jax.default_backend() in here for here in told.get("branches_platforms") or ()]
+        return [told["branches"][named.index(True) if True in named else -1].jaxpr]
+    held = [each for each in told.values() if isinstance(each, ClosedJaxpr | Jaxpr)]
+    return [each.jaxpr if isinstance(each, ClosedJaxpr) else each for each in held]
