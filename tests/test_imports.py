@@ -15,7 +15,7 @@ import sadapt
 ROOT = Path(sadapt.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
-BASE = {"errors", "fields", "registry", "composite", "keys", "film", "output"}
+BASE = {"errors", "fields", "registry", "composite", "keys", "rarely", "film", "output"}
 LEARNING = BASE | {"envs", "motivation", "learners"}
 STORED = LEARNING | {"training", "runs"}
 EVERYTHING = STORED | {"gym", "report", "experiments", "benchmarks"}
@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "registry": {"errors"},
     "composite": {"errors", "fields", "registry"},
     "keys": {"fields"},
+    "rarely": set(),
     "film": {"errors"},
     "output": {"errors"},
     "envs": BASE - {"output"},

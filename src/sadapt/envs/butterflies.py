@@ -20,6 +20,7 @@ from sadapt.envs.grid import next_cells
 from sadapt.envs.layout import Layout, chosen
 from sadapt.envs.table import BUTTERFLIES, MapSettings
 from sadapt.envs.tiles import paint
+from sadapt.rarely import rarely
 from sadapt.registry import find
 
 Array = jax.Array
@@ -72,21 +73,21 @@ def butterflies(layout: Layout, *, name: str = "butterflies", horizon: int = 100
         state = ButterfliesState(jnp.asarray(layout.butterflies), jnp.asarray(start), jnp.zeros((), jnp.int32))
         return state, observe(state)
 
-    def advance(state: ButterfliesState, action: Array, direction: Array) -> tuple[ButterfliesState, Step]:
+    def fluttered(key: Array, flying: Array, here: Array) -> Array:
+        direction = draw(key, (height, width))
+        free = bitboard.pack(jnp.asarray(~layout.wall)) & ~here
+        return flutter(flying, free, bitboard.pack(direction & 1), bitboard.pack(direction >> 1))
+
+    def step(key: Array, state: ButterfliesState, action: Array) -> tuple[ButterfliesState, Step]:
         catcher = jnp.asarray(table)[state.catcher, action]
         here = bitboard.single(catcher // width, catcher % width, (height, width))
         flying = bitboard.pack(state.butterflies)
         caught = jnp.any((flying & here) > 0)
         clock = state.clock + 1
         left = flying & ~here
-        free = bitboard.pack(jnp.asarray(~layout.wall)) & ~here
-        moved = flutter(left, free, bitboard.pack(direction & 1), bitboard.pack(direction >> 1))
-        left = jnp.where(clock % FLUTTER_EVERY == 0, moved, left)
+        left = rarely(clock % FLUTTER_EVERY == 0, fluttered, left, key, left, here)
         state = ButterfliesState(bitboard.unpack(left, width), catcher, clock)
         return state, Step(observe(state), caught.astype(jnp.float32), ~jnp.any(left > 0), {})
-
-    def step(key: Array, state: ButterfliesState, action: Array) -> tuple[ButterfliesState, Step]:
-        return advance(state, action, draw(key, (height, width)))
 
     def render(state: ButterfliesState) -> np.ndarray:
         flying = np.asarray(state.butterflies)

@@ -23,6 +23,7 @@ from sadapt.motivation.death import Treatment, treatment
 from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, distance, of_entropy, own_way
 from sadapt.motivation.marginals import MAX_COUNT, Marginal, MarginalState
 from sadapt.motivation.measures import EndFacts, HeardFacts, Measure, StepFacts
+from sadapt.rarely import rarely
 
 Array = jax.Array
 
@@ -182,7 +183,7 @@ def absorb(terms: Terms, key: Array, episode: Episode, answer: Answer) -> tuple[
         closed = closed | death
     else:
         world = select(death, answer.fresh.world, world)
-        successor = jnp.where(death, terms.on_death.shown(key, answer.fresh.obs), successor)
+        successor = rarely(death, terms.on_death.shown, successor, key, answer.fresh.obs)
     marginal_input = terms.env.marginal_input(successor)
     surprise = -terms.marginal.log_prob(episode.marginal, marginal_input)
     theta = terms.marginal.update(episode.marginal, marginal_input)
