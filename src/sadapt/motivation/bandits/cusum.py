@@ -78,8 +78,9 @@ def cusum(arms: int, settings: CusumSettings = CusumSettings(), *, xp: Any = Non
     slack, most = xp.float32(settings.cusum_slack), xp.float32(settings.cusum_clip)
 
     def init() -> CusumState:
-        zeros, whole = xp.zeros((arms,), xp.float32), xp.zeros((), xp.int32)
-        return CusumState(*base.init(), zeros, zeros, zeros, zeros, zeros, xp.zeros((arms,), xp.int32), whole)
+        sums = {name: xp.zeros((arms,), xp.float32) for name in ("level", "variance", "known", "up", "down")}
+        pulls, changes = xp.zeros((arms,), xp.int32), xp.zeros((), xp.int32)
+        return CusumState(**base.init()._asdict(), **sums, pulls=pulls, changes=changes)
 
     def select(draws: Any, state: CusumState) -> tuple[CusumState, Any]:
         best = base.select(draws, inner(state))[1]
