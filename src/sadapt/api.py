@@ -67,7 +67,7 @@ def settings(env: str, *, preset: str = "fast", imports: str | tuple[str, ...] =
     modules = checked(fields_of(Settings)["imports"], "imports", given)
     import_modules(modules)
     parts = {kind: changes.pop(kind) for kind in KINDS if kind in changes}
-    found = preset_settings(env, preset, **parts)
+    found = preset_settings(env, preset, stream=changes.get("stream") is True, **parts)
     return all_changed(found, {**changes, "imports": modules} if modules else changes)
 
 

@@ -41,6 +41,7 @@ examples:
   sadapt train maze-small --config OLD/config.json   a former run's settings
   sadapt train maze-small --num-seeds 5              five seeds in one program
   sadapt train gym:CartPole-v1                       a world of Gymnasium
+  sadapt train tetris --stream --half-life 200       no episodes: docs/streams.md
   sadapt train mine --import my_module               one of your own
   sadapt train maze-small --learner dqn --help       another part's settings"""
 
@@ -241,4 +242,11 @@ def _defaults(words: list[str]) -> tuple[Settings, str, tuple[str, ...]]:
         return all_changed(former, {**parts, **({} if env is None else {"env": env})}), given.preset, former.imports
     if given.preset not in PRESETS:
         preset(OWN, given.preset)
-    return preset(OWN if env is None else env, given.preset, **parts), given.preset, tuple(given.imports)
+    usual = preset(OWN if env is None else env, given.preset, stream=_asks_for_stream(words), **parts)
+    return usual, given.preset, tuple(given.imports)
+
+
+def _asks_for_stream(words: list[str]) -> bool:
+    """Whether the last word about it says so: a stream has another bandit unless one is named."""
+    said = [word for word in words if word.partition("=")[0] in ("--stream", "--no-stream")]
+    return bool(said) and said[-1].lower() in ("--stream", "--stream=true")

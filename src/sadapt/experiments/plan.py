@@ -17,6 +17,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -178,8 +179,9 @@ def _run(wanted: dict[str, Any], preset: str, source: Source, after: int) -> Pla
     """One combination: the preset's settings with what the file changes."""
     env = wanted["env"]
     parts = {kind: wanted[kind] for kind in places(Settings) if kind != "env" and kind in wanted}
-    usual = _start(env, preset, {kind: part for kind, part in parts.items() if kind == "learner"}, source, after)
-    start = _start(env, preset, parts, source, after) if parts else usual
+    begin = partial(_start, env, preset, source=source, after=after, stream=wanted.get("stream") is True)
+    usual = begin({kind: part for kind, part in parts.items() if kind == "learner"})
+    start = begin(parts) if parts else usual
     special = [f"{kind}={part}" for kind, part in parts.items() if kind not in NAMED and get(usual, kind) != part]
     changes = {name: value for name, value in wanted.items() if name != "env" and name not in parts}
     for name, value in changes.items():
@@ -194,10 +196,10 @@ def _run(wanted: dict[str, Any], preset: str, source: Source, after: int) -> Pla
     return Planned(Path(preset) / _folder(settings, special), settings)
 
 
-def _start(env: str, preset: str, parts: dict[str, Any], source: Source, after: int) -> Settings:
+def _start(env: str, preset: str, parts: dict[str, Any], source: Source, after: int, stream: bool) -> Settings:
     """The preset's settings with these parts."""
     try:
-        return preset_of(env, preset, **parts)
+        return preset_of(env, preset, stream=stream, **parts)
     except UserError as error:
         word = next((kind for kind, part in {"env": env, **parts}.items() if not isinstance(part, str)), None)
         word = word or next((part for kind, part in parts.items() if not known(kind, part)), env)

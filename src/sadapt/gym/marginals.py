@@ -10,6 +10,7 @@ import numpy as np
 
 from sadapt.motivation.building import build_marginal
 from sadapt.motivation.marginals import InputSpec, Marginal
+from sadapt.motivation.marginals.forgetting import MemorySettings
 from sadapt.registry import Choice, Own, is_foreign
 
 BLOCK = 2**14
@@ -35,10 +36,13 @@ class Marginals(Protocol):
         """H(p_theta), of every world."""
 
 
-def marginals(spec: InputSpec, worlds: int, choice: Choice, own: Own) -> tuple[Marginal, Marginals]:
-    """The marginal that was chosen, and that of each world."""
-    one = build_marginal(spec, choice, own, xp=np)
-    return one, OneByOne(one, worlds) if is_foreign("marginal", choice, own) else Together(one, worlds, spec)
+def marginals(
+    spec: InputSpec, worlds: int, choice: Choice, own: Own, memory: MemorySettings = MemorySettings()
+) -> tuple[Marginal, Marginals]:
+    """The marginal that was chosen, with this memory, and that of each world."""
+    one = build_marginal(spec, choice, own, memory, xp=np)
+    alone = is_foreign("marginal", choice, own) or memory.window is not None
+    return one, OneByOne(one, worlds) if alone else Together(one, worlds, spec)
 
 
 class Together:

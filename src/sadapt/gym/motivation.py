@@ -51,7 +51,7 @@ class Motivation:
         self.horizon_is_terminal = settings.payment.horizon_is_terminal(self._row)
         spec = observations.input_spec()
         self._binary = spec.binary
-        self.marginal, self._marginals = marginals(spec, worlds, settings.marginal, own)
+        self.marginal, self._marginals = marginals(spec, worlds, settings.marginal, own, settings.memory)
         if not 1 <= horizon < MAX_COUNT:
             raise UserError(f"the horizon must be at least 1 step and less than {MAX_COUNT}; got {horizon}")
         bandit = build_bandit(self._row, settings.bandit, own, xp=np)

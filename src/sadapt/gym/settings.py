@@ -11,6 +11,7 @@ from sadapt.errors import UserError
 from sadapt.fields import Count, Number, OneOf, Seed, Whole
 from sadapt.motivation.building import ADAPTING, ADAPTING_WITH, PaymentSettings
 from sadapt.motivation.feedback import RandomAgent, from_plain, known_by_entropy, usable
+from sadapt.motivation.marginals.forgetting import MemorySettings
 from sadapt.motivation.objectives import OBJECTIVES, Objective, objective
 from sadapt.registry import Choice, Own, own_name
 
@@ -42,6 +43,7 @@ class SurpriseSettings(Composite):
     seed: Seed | None = None
     """Seed of the draws that break the bandit's ties; a seed given to `reset` replaces it."""
     payment: PaymentSettings = group(PaymentSettings)
+    memory: MemorySettings = group(MemorySettings)
     marginal: Choice = part("marginal", "auto")
     feedback: Choice = part("feedback", ADAPTING["feedback"])
     bandit: Choice = part("bandit", ADAPTING["bandit"])

@@ -31,7 +31,9 @@ class Task(NamedTuple):
     env: Facts
     marginal: Marginal
     horizon: int
-    """Steps in an episode at most."""
+    """Steps in an episode at most; in a stream, in an excerpt."""
+    clock: Callable[[Array], Array]
+    """`clock(t)`: the time that the policy sees, t / T in episodes of T steps."""
     network: Callable[[int], Network]
     """`network(outputs)`: the run's network with so many outputs."""
     payment: Payment

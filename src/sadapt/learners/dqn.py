@@ -76,6 +76,7 @@ def memory(task: Task, settings: DQNSettings) -> Replay:
         capacity=settings.buffer_size,
         num_envs=task.num_envs,
         horizon=task.horizon,
+        clock=task.clock,
         interval=settings.snapshot_interval,
     )
 

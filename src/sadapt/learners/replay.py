@@ -21,7 +21,7 @@ from sadapt.fields import MOST
 from sadapt.learners.base import Need
 from sadapt.motivation.augmented import Augmented
 from sadapt.motivation.episode import Episode, Transition
-from sadapt.motivation.marginals import Marginal, MarginalState
+from sadapt.motivation.marginals import MAX_COUNT, Marginal, MarginalState
 
 Array = jax.Array
 STEP, FINAL, TERMINAL = 0, 1, 2
@@ -82,7 +82,8 @@ class Rings(NamedTuple):
     length: int
     """Places of one ring, a multiple of the interval."""
     interval: int
-    horizon: int
+    clock: Callable[[Array], Array]
+    """`clock(t)`: the time that the policy sees."""
 
     @property
     def spare(self) -> int:
@@ -127,9 +128,16 @@ class Rings(NamedTuple):
 
 
 def replay(
-    env: Facts, marginal: Marginal, *, capacity: int, num_envs: int = 1, horizon: int, interval: int = 16
+    env: Facts,
+    marginal: Marginal,
+    *,
+    capacity: int,
+    num_envs: int = 1,
+    horizon: int,
+    interval: int = 16,
+    clock: Callable[[Array], Array] | None = None,
 ) -> Replay:
-    """A replay of `capacity` steps in all, spread over `num_envs` rings."""
+    """A replay of `capacity` steps in all, spread over `num_envs` rings; the policy sees t / horizon, or `clock(t)`."""
     length = -(-capacity // (num_envs * interval)) * interval
     if length < 2 * interval or length < 2:
         raise UserError(
@@ -138,7 +146,7 @@ def replay(
         )
     if num_envs * length > MOST:
         raise UserError(f"a replay of {num_envs * length} places cannot be counted: --buffer-size must be below {MOST}")
-    rings = Rings(env, marginal, num_envs, length, interval, horizon)
+    rings = Rings(env, marginal, num_envs, length, interval, clock or (lambda t: t.astype(jnp.float32) / horizon))
 
     def sample(key: Array, state: ReplayState, count: int) -> Batch:
         return jax.vmap(partial(sample_one, rings), in_axes=(0, None))(jax.random.split(key, count), state)
@@ -195,7 +203,7 @@ def begin_at(rings: Rings, state: ReplayState, index: Array, episodes: Episode) 
     return state._replace(
         frames=put(rings, state.frames, where, rings.pack(episodes.obs)),
         snapshots=put_snapshot(rings, state.snapshots, index, episodes.marginal),
-        t=put(rings, state.t, where, episodes.t),
+        t=put(rings, state.t, where, jnp.minimum(episodes.t, MAX_COUNT)),
         arm=put(rings, state.arm, where, episodes.arm),
         head=index,
     )
@@ -212,10 +220,11 @@ def observe(rings: Rings, state: ReplayState, action: Array, transition: Transit
         kind=put(rings, kinds, after, jnp.full(rings.num_envs, FINAL)),
         frames=put(rings, state.frames, after, rings.pack(transition.successor)),
         snapshots=put_snapshot(rings, state.snapshots, state.head + 1, transition.marginal),
-        t=put(rings, state.t, after, transition.t + 1),
+        t=put(rings, state.t, after, jnp.minimum(transition.t + 1, MAX_COUNT)),
         arm=put(rings, state.arm, after, transition.arm),
     )
-    return begin_at(rings, state, state.head + 1 + transition.closed.astype(jnp.int32), episodes)
+    anew = transition.closed & (episodes.t == 0)
+    return begin_at(rings, state, state.head + 1 + anew.astype(jnp.int32), episodes)
 
 
 def recall(rings: Rings, state: ReplayState, world: Array, index: Array) -> Augmented:
@@ -258,7 +267,7 @@ def look(rings: Rings, state: ReplayState, world: Array, index: Array, obs: Arra
     return Augmented(
         obs=obs,
         theta=rings.marginal.features(rebuilt),
-        time=state.t[where].astype(jnp.float32) / rings.horizon,
+        time=rings.clock(state.t[where].astype(jnp.int32)),
         arm=state.arm[where].astype(jnp.float32),
     )
 
@@ -281,10 +290,12 @@ def sample_one(rings: Rings, key: Array, state: ReplayState) -> Batch:
     here, frames = rings.place(index, world), stack_at(rings, state, world, index + 1, rings.env.stack + 1)
     channels = rings.env.obs_shape[-1]
     rebuilt = rebuild(rings, state, world, index)
-    after = rings.marginal.update(rebuilt, rings.env.marginal_input(frames[..., -channels:]))
+    theta = rings.marginal.update(rebuilt, rings.env.marginal_input(frames[..., -channels:]))
+    before = look(rings, state, world, index, frames[..., :-channels], rebuilt)
+    after = look(rings, state, world, index + 1, frames[..., channels:], theta)
     return Batch(
-        before=look(rings, state, world, index, frames[..., :-channels], rebuilt),
-        after=look(rings, state, world, index + 1, frames[..., channels:], after),
+        before=before,
+        after=after._replace(arm=before.arm),
         t=state.t[here].astype(jnp.int32),
         arm=state.arm[here].astype(jnp.int32),
         action=state.action[here].astype(jnp.int32),

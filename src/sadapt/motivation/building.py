@@ -11,12 +11,15 @@ from sadapt.motivation import table as _table  # noqa: F401 (fills the tables of
 from sadapt.motivation.bandits import Bandit, fixed
 from sadapt.motivation.feedback import Feedback
 from sadapt.motivation.marginals import InputSpec, Marginal
+from sadapt.motivation.marginals.forgetting import MemorySettings, forgetting
 from sadapt.motivation.normalisation import Normaliser, running, unnormalised
 from sadapt.motivation.objectives import ARMS, Objective
 from sadapt.registry import Choice, Own, made
 
 ADAPTING = {"bandit": "race", "feedback": "surprise"}
 """How S-Adapt chooses its arm unless told otherwise, in training and in the wrappers; the paper has ucb and entropy."""
+IN_STREAMS = {"bandit": "cusum"}
+"""What is other in a stream, where arms change."""
 ADAPTING_WITH: dict[str, dict[str, Any]] = {"feedback": {"signed": True}}
 """Settings that go with these parts, by kind, and not with others in their place."""
 
@@ -41,9 +44,11 @@ class PaymentSettings(Checked):
         return {"auto": row.intrinsic, "terminal": True, "through": False}[self.bootstrap]
 
 
-def build_marginal(spec: InputSpec, choice: Choice, own: Own, *, xp: Any = None) -> Marginal:
-    """The marginal of what a world shows it."""
-    return made("marginal", Marginal, choice, own, spec, xp=xp)
+def build_marginal(
+    spec: InputSpec, choice: Choice, own: Own, memory: MemorySettings = MemorySettings(), *, xp: Any = None
+) -> Marginal:
+    """The marginal of what a world shows it, with this memory."""
+    return forgetting(made("marginal", Marginal, choice, own, spec, xp=xp), spec, memory, xp=xp)
 
 
 def build_feedback(choice: Choice, own: Own, *, xp: Any = None) -> Feedback:

@@ -2,7 +2,8 @@
 
 A step of the training program is: the learner acts, the world answers, `absorb` turns the answer into a transition,
 `settle` closes what has ended and begins anew. `begin`, `absorb` and `look` are for one world and vmapped by the
-caller; `settle` is for all worlds side by side, because they share one bandit.
+caller; `settle` is for all worlds side by side, because they share one bandit. An episode is a stretch of steps on one
+arm that ends with a reset; `stream` has rules of stretches that end without one.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Transition(NamedTuple):
     marginal: MarginalState
     """The marginal with `successor` added, before any restart."""
     closed: Array
-    """The episode ended with this step."""
+    """What is seen next does not follow from this step: the episode ended, or a stream goes on with another arm."""
     terminal: Array
     """No value lies beyond this step."""
 
@@ -79,6 +80,8 @@ class Summary(NamedTuple):
     closed: Array
     arm: Array
     measures: dict[str, Array]
+    random: RandomAgent | None = None
+    """What a random agent has by now, where it is measured all the time."""
 
 
 class EpisodeRules(NamedTuple):
@@ -96,6 +99,21 @@ class EpisodeRules(NamedTuple):
     horizon: int
     measures: tuple[Measure, ...]
     """What is told of an episode."""
+    clock: Callable[[Array], Array]
+    """`clock(t)`: the time that the policy sees."""
+    stream: Stream | None = None
+    """What there is beside in a stream."""
+
+
+class Stream(NamedTuple):
+    """What goes on beside the worlds that are learned in, where nothing is ever reset."""
+
+    random_envs: int
+    """Worlds that always act at random, the last of those side by side."""
+    unheard: RandomAgent
+    """What is known of them before the first stretch has ended."""
+    rejoin: Callable[[Episode, Fresh], Episode]
+    """`rejoin(episode, fresh)`: theta goes on in a world that had to be started afresh."""
 
 
 class Terms(NamedTuple):
@@ -110,6 +128,7 @@ class Terms(NamedTuple):
     horizon_is_terminal: bool
     death_is_terminal: bool
     measures: tuple[Measure, ...]
+    clock: Callable[[Array], Array]
 
 
 def episodes(
@@ -143,6 +162,7 @@ def episodes(
         horizon_is_terminal=horizon_is_terminal,
         death_is_terminal=death_is_terminal or treated.ends,
         measures=measures.episode_measures(env.counters),
+        clock=lambda t: t.astype(jnp.float32) / last,
     )
     return EpisodeRules(
         begin=partial(begin, terms),
@@ -153,6 +173,7 @@ def episodes(
         restarts=lambda t, terminated: terminated | (t + 1 >= last),
         horizon=last,
         measures=terms.measures,
+        clock=terms.clock,
     )
 
 
@@ -213,7 +234,7 @@ def look(terms: Terms, episode: Episode) -> Augmented:
     return Augmented(
         obs=episode.obs,
         theta=terms.marginal.features(episode.marginal),
-        time=episode.t.astype(jnp.float32) / terms.horizon,
+        time=terms.clock(episode.t),
         arm=episode.arm.astype(jnp.float32),
     )
 
@@ -255,6 +276,17 @@ def compared(
     return measures.heard(table, told, HeardFacts(feedback=f, distance=away, pushed=pushed))
 
 
+def judged(
+    terms: Terms, key: Array, state: BanditState, random: RandomAgent, arm: Array, told: dict[str, Array], closed: Array
+) -> tuple[BanditState, Summary, Array]:
+    """The bandit that has heard of what closed and chosen anew, what is told of it, and the arms."""
+    f = jax.vmap(terms.feedback.hear, in_axes=(0, None, 0))(told, random, arm)
+    state = tell(terms.bandit, state, arm, f, closed)
+    state, arms = choose(terms.bandit, key, state, closed)
+    summary = Summary(closed=closed, arm=arm, measures=compared(terms.measures, told, random, f, arm))
+    return state, summary, arms
+
+
 def settle(
     terms: Terms, key: Array, state: BanditState, random: RandomAgent, ended: Episode, closed: Array, fresh: Fresh
 ) -> tuple[BanditState, Episode, Summary]:
@@ -262,11 +294,7 @@ def settle(
 
     def some(state: BanditState) -> tuple[BanditState, Summary, Array]:
         told = ended_measures(terms.measures, ended, jax.vmap(terms.marginal.entropy)(ended.marginal))
-        f = jax.vmap(terms.feedback.hear, in_axes=(0, None, 0))(told, random, ended.arm)
-        state = tell(terms.bandit, state, ended.arm, f, closed)
-        state, arms = choose(terms.bandit, key, state, closed)
-        summary = Summary(closed=closed, arm=ended.arm, measures=compared(terms.measures, told, random, f, ended.arm))
-        return state, summary, arms
+        return judged(terms, key, state, random, ended.arm, told, closed)
 
     def none(state: BanditState) -> tuple[BanditState, Summary, Array]:
         empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(some, state)[1])

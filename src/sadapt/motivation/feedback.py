@@ -29,6 +29,8 @@ class RandomAgent(NamedTuple):
     std: dict[str, Any]
     unit: dict[str, Any] | None = None
     """What distances are divided by, where it has been worked out beforehand."""
+    weight: Any = None
+    """Recent measurements that these are of, where they are made all the time."""
 
 
 MEASURED = ("mean", "std")

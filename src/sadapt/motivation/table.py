@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from sadapt.motivation.bandits.cusum import CusumSettings, cusum
 from sadapt.motivation.bandits.d3rb import D3RBSettings, d3rb
+from sadapt.motivation.bandits.discounted import DiscountedSettings, discounted
 from sadapt.motivation.bandits.race import RaceSettings, race
 from sadapt.motivation.bandits.ucb import UCBSettings, from_settings
 from sadapt.motivation.feedback import FeedbackSettings, of_entropy, of_surprise
@@ -23,3 +25,5 @@ register("feedback", "surprise", of_surprise, FeedbackSettings)
 register("bandit", "ucb", from_settings, UCBSettings)
 register("bandit", "d3rb", d3rb, D3RBSettings)
 register("bandit", "race", race, RaceSettings)
+register("bandit", "discounted", discounted, DiscountedSettings)
+register("bandit", "cusum", cusum, CusumSettings)

@@ -66,7 +66,9 @@ def named(settings: Settings, seed: int) -> str:
     """A digest of what random play depends on; the learner and the objective are not among it."""
     plain = config.to_dict(settings)
     counts = {"seed": seed, "num_envs": settings.num_envs, "random_episodes": settings.motivation.random_episodes}
-    asked = {"world": plain["world"], "marginal": plain["marginal"], "on_death": settings.motivation.on_death, **counts}
+    wanted = settings.motivation
+    memory = {"half_life": wanted.half_life, "window": wanted.window, "on_death": wanted.on_death}
+    asked = {"world": plain["world"], "marginal": plain["marginal"], **memory, **counts}
     text = json.dumps([asked, layout_text(settings)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

@@ -27,15 +27,15 @@ def _world(prog: Program) -> Env:
 
 def answer_worlds(prog: Program, state: TrainState, actions: Array) -> Answer:
     """Steps every world once, with a fresh one at hand."""
-    num_envs = prog.sizes.num_envs
+    count = prog.worlds
     key_step, key_fresh = jax.random.split(state.world_key)
-    worlds, steps = jax.vmap(_world(prog).step)(jax.random.split(key_step, num_envs), state.episodes.world, actions)
+    worlds, steps = jax.vmap(_world(prog).step)(jax.random.split(key_step, count), state.episodes.world, actions)
     return Answer(worlds, steps, fresh_worlds(prog, key_fresh))
 
 
 def fresh_worlds(prog: Program, key: Array) -> Fresh:
     """As many worlds as run side by side, just reset."""
-    return Fresh(*jax.vmap(_world(prog).reset)(jax.random.split(key, prog.sizes.num_envs)))
+    return Fresh(*jax.vmap(_world(prog).reset)(jax.random.split(key, prog.worlds)))
 
 
 def one_step(prog: Program, state: TrainState) -> TrainState:
@@ -72,7 +72,12 @@ def chunk(prog: Program, *, learn: bool = True) -> Chunk:
 
 
 def baseline(prog: Program) -> Callable[[int], RandomAgent]:
-    """`seed -> the random agent` in this run's world, by its own marginal, horizon and treatment of deaths."""
+    """`seed -> the random agent` in this run's world, by its own marginal, horizon and treatment of deaths.
+
+    In a stream it is measured all the time, so that nothing is known before.
+    """
+    if prog.rules.stream is not None:
+        return lambda seed: nobody()
     measure = random_agent(
         _world(prog),
         prog.marginal,

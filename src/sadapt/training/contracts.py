@@ -159,7 +159,7 @@ def _answer(env: Any, worlds: Any, actions: Array) -> Answer:
 
 def check_learner(name: str, prog: Any) -> None:
     """Acting, observing and updating keep the types of the whole state; actions are int32[worlds]; params are there."""
-    env, num_envs, learner = prog.env, prog.sizes.num_envs, prog.learner
+    env, num_envs, learner = prog.env, prog.worlds, prog.learner
 
     def traced(function: Callable[..., Any], *told: Any) -> Any:
         return called("learner", name, jax.eval_shape, function, *told)
@@ -174,7 +174,7 @@ def check_learner(name: str, prog: Any) -> None:
     for what, new in (("act", after), ("observe", seen), ("update", traced(prog.update, seen))):
         if found := difference(state, new):
             raise broken("learner", name, f"{what} changes the types of the state: {found}")
-    turn = num_envs * learner.steps_per_update
+    turn = prog.sizes.num_envs * learner.steps_per_update
     if learner.chunk_steps % turn or learner.warmup_steps % learner.chunk_steps:
         raise broken(
             "learner",

@@ -23,7 +23,7 @@ def flag(name: str) -> str:
 def at_start(settings: Settings, prog: Program, random: RandomAgent, measured: int) -> tuple[str, ...]:
     """Of a run that begins: its marginal and its random agent, known by `measured` measurements, and its budget."""
     row, found = prog.parts.objective, [too_short(settings)]
-    if row.intrinsic:
+    if row.intrinsic and prog.rules.stream is None:
         floor = on_the_floor(random, prog.marginal, settings.marginal.settings, flag, binary=prog.env.binary)
         found.append(floor)
         if row.adaptive and floor is None:
@@ -32,9 +32,9 @@ def at_start(settings: Settings, prog: Program, random: RandomAgent, measured: i
 
 
 def at_end(prog: Program, state: TrainState) -> tuple[str, ...]:
-    """Of a run that has made its last step: what its bandit thinks."""
+    """Of a run that has made its last step: what its bandit thinks; in a stream it may always think again."""
     bandit, of = prog.parts.bandit, prog.parts.feedback.of
-    if not prog.parts.objective.adaptive:
+    if not prog.parts.objective.adaptive or prog.rules.stream is not None:
         return ()
     standing = bandit.standing(state.bandit)
     known = None if bandit.errors is None else bandit.errors(state.bandit)

@@ -9,7 +9,7 @@ import jax
 
 from sadapt.envs.base import HostEnv
 from sadapt.errors import UserError
-from sadapt.motivation.feedback import RandomAgent
+from sadapt.motivation.feedback import RandomAgent, nobody
 from sadapt.training import compiled, host
 from sadapt.training.program import Program, TrainState
 
@@ -58,6 +58,8 @@ def driver(prog: Program, seeds: Sequence[int]) -> Driver:
 
     def launch(recall: Recall = measured_anew) -> TrainState:
         measure = compiled.baseline(prog)
+        if prog.rules.stream is not None:
+            return compiled.launch_seeds(prog, seeds) if together else compiled.launch(prog, seeds[0])
 
         def of(seed: int) -> RandomAgent:
             return recall(seed, lambda: Measured(measure(seed), prog.sizes.random_episodes)).random
@@ -70,7 +72,7 @@ def driver(prog: Program, seeds: Sequence[int]) -> Driver:
         revive=lambda state: state,
         shapes=compiled.shapes(prog),
         close=lambda: None,
-        measured=lambda: prog.sizes.random_episodes,
+        measured=lambda: 0 if prog.rules.stream else prog.sizes.random_episodes,
     )
 
 
@@ -80,11 +82,13 @@ def shapes(prog: Program) -> TrainState:
 
 
 def _outside(prog: Program, env: HostEnv, seed: int) -> Driver:
-    worlds, rounds = env.open(prog.sizes.num_envs), 0
+    worlds, rounds = env.open(prog.worlds), 0
 
     def launch(recall: Recall = measured_anew) -> TrainState:
         nonlocal rounds
         key_baseline, key_run = compiled.keys_of(seed)
+        if prog.rules.stream is not None:
+            return host.start(prog, worlds, key_run, nobody())
         random, rounds = recall(seed, lambda: Measured(*host.baseline(prog, worlds, key_baseline)))
         return host.start(prog, worlds, key_run, compiled.usable_in(prog, random))
 

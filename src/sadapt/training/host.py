@@ -15,7 +15,7 @@ from sadapt.motivation.episode import Answer, Fresh, select
 from sadapt.motivation.feedback import COMPARED, RandomAgent, nobody
 from sadapt.training.packing import Packed, Packing, packing
 from sadapt.training.parts import at_random
-from sadapt.training.program import Program, TrainState, compose
+from sadapt.training.program import Program, TrainState, compose, learned
 
 Array = jax.Array
 Absorb = Callable[[Packed, Array, Answer], Packed]
@@ -61,13 +61,13 @@ class JaxWorlds:
 def start(prog: Program, worlds: HostWorlds, key: Array, random: RandomAgent) -> TrainState:
     """The state before the first step."""
     key_worlds, key_run = jax.random.split(key)
-    obs = worlds.restart(key_worlds, np.ones(prog.sizes.num_envs, bool))
+    obs = worlds.restart(key_worlds, np.ones(prog.worlds, bool))
     return jax.jit(prog.init)(key_run, Fresh((), jnp.asarray(obs)), random)
 
 
 def shapes(prog: Program) -> TrainState:
     """A run's state as shapes and dtypes alone; nothing is computed."""
-    obs: Any = jax.ShapeDtypeStruct((prog.sizes.num_envs, *prog.env.obs_shape), prog.env.obs_dtype)
+    obs: Any = jax.ShapeDtypeStruct((prog.worlds, *prog.env.obs_shape), prog.env.obs_dtype)
     return jax.eval_shape(prog.init, jax.random.key(0), Fresh((), obs), nobody())
 
 
@@ -186,9 +186,9 @@ def baseline(prog: Program, worlds: HostWorlds, key: Array) -> tuple[RandomAgent
 
 
 def revived(prog: Program, worlds: HostWorlds, state: TrainState) -> TrainState:
-    """A stored state with fresh worlds: the episodes that were under way are given up."""
+    """A stored state with fresh worlds: episodes that were under way are given up, a stream goes on in them."""
     key, key_worlds, key_arms = jax.random.split(state.key, 3)
-    everywhere = np.ones(prog.sizes.num_envs, bool)
+    everywhere = np.ones(prog.worlds, bool)
     fresh = Fresh((), jnp.asarray(worlds.restart(key_worlds, everywhere)))
 
     def begin(state: TrainState, fresh: Fresh) -> TrainState:
@@ -196,10 +196,16 @@ def revived(prog: Program, worlds: HostWorlds, state: TrainState) -> TrainState:
         idle, _ = jax.lax.scan(lambda bandit, arm: (given_up(bandit, arm), None), state.bandit, state.episodes.arm)
         bandit, arms = prog.rules.choose(key_arms, idle, jnp.asarray(everywhere))
         begun = jax.vmap(prog.rules.begin)(fresh, arms)
-        learned = prog.learner.restart(state.learner, begun)
-        return state._replace(key=key, bandit=bandit, episodes=begun, learner=learned)
+        after = prog.learner.restart(state.learner, begun)
+        return state._replace(key=key, bandit=bandit, episodes=begun, learner=after)
 
-    return jax.jit(begin, donate_argnums=0)(state, fresh)
+    def go_on(state: TrainState, fresh: Fresh) -> TrainState:
+        assert prog.rules.stream is not None
+        joined = jax.vmap(prog.rules.stream.rejoin)(state.episodes, fresh)
+        after = prog.learner.restart(state.learner, learned(prog.parts, joined))
+        return state._replace(key=key, episodes=joined, learner=after)
+
+    return jax.jit(begin if prog.rules.stream is None else go_on, donate_argnums=0)(state, fresh)
 
 
 def run(prog: Program, worlds: HostWorlds, state: TrainState) -> Iterator[TrainState]:

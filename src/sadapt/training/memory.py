@@ -75,7 +75,7 @@ def require_memory(prog: Program, free: int | None = None, *, seeds: int = 1) ->
     if seeds > 1:
         whole = sum(need.bytes for need in needs)
         _require([Need(f"{seeds:,} seeds at once", seeds * whole, _fewer("num-seeds", seeds))], free)
-    if isinstance(prog.env, Env):
+    if isinstance(prog.env, Env) and prog.rules.stream is None:
         one = _all_bytes(state.episodes) // prog.sizes.num_envs
         _require([episodes_need(prog.sizes.random_episodes, one, prog.rules.horizon, "random-episodes")], free)
 

@@ -22,6 +22,7 @@ CLOCK = "steps_per_second"
 
 CHARTS = {
     "episodes": "charts/episodes",
+    "decisions": "bandit/decisions",
     CLOCK: "charts/SPS",
     "h_random": "surprise/h_random",
     "surprise_random": "surprise/mean_random",
@@ -57,6 +58,7 @@ def row(prog: Program, state: TrainState, *, steps_per_second: float | None = No
     return {
         "step": int(state.step),
         "episodes": int(state.ended),
+        **({} if prog.rules.stream is None else {"decisions": int(state.ended)}),
         **told,
         "h_random": float(state.random.mean["entropy"]),
         "surprise_random": float(state.random.mean["surprise"]),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,11 +20,13 @@ from sadapt.motivation.building import build_bandit, build_feedback, build_margi
 from sadapt.motivation.episode import EpisodeRules, episodes
 from sadapt.motivation.feedback import Feedback
 from sadapt.motivation.marginals import InputSpec, Marginal
+from sadapt.motivation.marginals.forgetting import MemorySettings
 from sadapt.motivation.normalisation import Normaliser, unnormalised
 from sadapt.motivation.objectives import ARMS, OBJECTIVES, Objective, payment
+from sadapt.motivation.stream import Stretches, stream
 from sadapt.registry import OWN, Choice, Own, called, find, is_foreign, made
 from sadapt.training import contracts
-from sadapt.training.settings import Settings
+from sadapt.training.settings import MotivationSettings, Settings
 
 CHUNK, CHUNK_OUTSIDE = 16_384, 1_024
 """Environment steps between looks at the clock, about half a second's worth in JAX and outside of it."""
@@ -33,7 +36,7 @@ class Sizes(NamedTuple):
     """How much of everything."""
 
     num_envs: int
-    """Worlds side by side."""
+    """Worlds side by side that are learned in."""
     total_steps: int
     """Environment steps of the run."""
     random_episodes: int
@@ -61,27 +64,25 @@ class Parts(NamedTuple):
 def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
     """The parts that the settings name, or that were handed over in their place."""
     own, row, wanted = own or {}, OBJECTIVES[settings.objective], settings.motivation
-    marginal = marginal_of(env, settings.marginal, own)
+    horizon = settings.horizon or env.horizon
+    memory = memory_of(horizon, wanted)
+    marginal = marginal_of(env, settings.marginal, own, memory)
     bandit = bandit_of(env, row, settings, own)
     feedback = feedback_of(env, settings.feedback, own)
     on_death = env.on_death if wanted.on_death == "auto" else wanted.on_death
-    rules = episodes(
-        env,
-        marginal,
-        bandit,
-        feedback=feedback,
-        on_death=on_death,
-        horizon=settings.horizon,
-        horizon_is_terminal=wanted.horizon_is_terminal(row),
-        death_is_terminal=not row.intrinsic,
-    )
-    normaliser = build_normaliser(row, rules.horizon, wanted)
+    ends: Any = {"feedback": feedback, "on_death": on_death, "horizon": horizon, "death_is_terminal": not row.intrinsic}
+    if wanted.stream:
+        rules = stream(env, marginal, bandit, stretches=stretches_of(horizon, wanted), **ends)
+    else:
+        rules = episodes(env, marginal, bandit, horizon_is_terminal=wanted.horizon_is_terminal(row), **ends)
+    normaliser = build_normaliser(row, 1 if wanted.stream else rules.horizon, wanted)
     sizes = Sizes(settings.num_envs, settings.total_timesteps, wanted.random_episodes, settings.log_interval)
     theta = marginal.feature_shape if row.sees_theta else None
     task = Task(
         env=env,
         marginal=marginal,
         horizon=rules.horizon,
+        clock=rules.clock,
         network=partial(network_of, env, theta, settings, own, row.adaptive and settings.arms == "apart"),
         payment=paid_by(row, normaliser),
         num_envs=sizes.num_envs,
@@ -102,6 +103,22 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
         learner=learner,
         sizes=sizes,
     )
+
+
+def memory_of(horizon: int, wanted: MotivationSettings) -> MemorySettings:
+    """What the marginal forgets: as the settings ask for, and in a stream half of it in half a horizon."""
+    asked = MemorySettings(wanted.half_life, wanted.window)
+    if not wanted.stream or asked.half_life is not None or asked.window is not None:
+        return asked
+    return MemorySettings(half_life=max(horizon / 2, 1.0))
+
+
+def stretches_of(horizon: int, wanted: MotivationSettings) -> Stretches:
+    """How a stream is cut into decisions; random worlds are forgotten as fast as the marginal forgets."""
+    memory = memory_of(horizon, wanted)
+    half_life = memory.half_life or memory.window or math.inf
+    steps = wanted.stretch or (1 if math.isinf(half_life) else round(half_life))
+    return Stretches(steps=steps, random_envs=wanted.random_envs, keep=0.5 ** (steps / half_life))
 
 
 def _require_countable(total: int, chunk: int) -> None:
@@ -140,10 +157,10 @@ def env_of(settings: Settings, own: Own) -> AnyEnv:
     return env
 
 
-def marginal_of(env: Facts, choice: Choice, own: Own) -> Marginal:
+def marginal_of(env: Facts, choice: Choice, own: Own, memory: MemorySettings = MemorySettings()) -> Marginal:
     """The run's marginal, over what the world shows it."""
     spec = InputSpec(env.name, env.input_shape, env.obs_dtype, env.low, env.high)
-    marginal = build_marginal(spec, choice, own)
+    marginal = build_marginal(spec, choice, own, memory)
     if is_foreign("marginal", choice, own):
         contracts.check_marginal(choice.name, marginal, env)
     return marginal
@@ -164,7 +181,8 @@ def bandit_of(env: Facts, row: Objective, settings: Settings, own: Own) -> Bandi
         return bandit
     if is_foreign("bandit", settings.bandit, own):
         contracts.check_bandit(settings.bandit.name, bandit, len(ARMS))
-    ahead = settings.total_timesteps / (settings.horizon or env.horizon)
+    horizon, wanted = settings.horizon or env.horizon, settings.motivation
+    ahead = settings.total_timesteps / (stretches_of(horizon, wanted).steps if wanted.stream else horizon)
     return patient(bandit, round(settings.motivation.bandit_patience * ahead))
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sadapt.composite import all_changed, names
 from sadapt.fields import unknown_name
-from sadapt.motivation.building import ADAPTING, ADAPTING_WITH
+from sadapt.motivation.building import ADAPTING, ADAPTING_WITH, IN_STREAMS
 from sadapt.registry import OWN, find, require_name
 from sadapt.training.settings import Settings
 
@@ -54,11 +54,16 @@ PRESETS: dict[str, Preset] = {
 }
 
 
-def preset(env: str, name: str = "fast", **parts: str | None) -> Settings:
-    """Settings of preset `name` for the world `env`, with other parts where they are named: `learner="dqn"`."""
+def preset(env: str, name: str = "fast", *, stream: bool = False, **parts: str | None) -> Settings:
+    """Settings of preset `name` for the world `env`, with other parts where they are named: `learner="dqn"`.
+
+    `stream` takes the parts that suit a stream; that there is one is a setting like others.
+    """
     require_preset(name)
     for kind, part in {"env": env, **{kind: part for kind, part in parts.items() if part is not None}}.items():
         require_name(kind, part)
+    if stream:
+        parts = {**IN_STREAMS, **{kind: part for kind, part in parts.items() if part is not None}}
     return _preset(env, name, **parts)
 
 

@@ -49,7 +49,7 @@ class TrainState(NamedTuple):
 
 
 class Program(NamedTuple):
-    """One run as pure functions; `N` worlds side by side."""
+    """One run as pure functions; `N` worlds side by side, those that act at random last."""
 
     env: AnyEnv
     parts: Parts
@@ -76,6 +76,11 @@ class Program(NamedTuple):
     def sizes(self) -> Sizes:
         return self.parts.sizes
 
+    @property
+    def worlds(self) -> int:
+        """All worlds side by side, those of a stream that act at random among them."""
+        return worlds(self.parts)
+
 
 def compose(env: AnyEnv, parts: Parts) -> Program:
     """Joins a world and its parts."""
@@ -100,9 +105,22 @@ def build(settings: Settings, own: Own | None = None) -> Program:
     return prog
 
 
+def worlds(parts: Parts) -> int:
+    """All worlds side by side."""
+    stream = parts.rules.stream
+    return parts.sizes.num_envs + (0 if stream is None else stream.random_envs)
+
+
+def learned(parts: Parts, tree: Any) -> Any:
+    """Of what all worlds have, what those have that are learned in."""
+    if parts.rules.stream is None:
+        return tree
+    return jax.tree.map(lambda x: x[: parts.sizes.num_envs], tree)
+
+
 def views(parts: Parts, episodes: Episode) -> Any:
-    """What the learner's network keeps of the augmented observations of all worlds."""
-    return jax.vmap(lambda episode: parts.learner.view(parts.rules.look(episode)))(episodes)
+    """What the learner's network keeps of the augmented observations of the worlds that are learned in."""
+    return jax.vmap(lambda episode: parts.learner.view(parts.rules.look(episode)))(learned(parts, episodes))
 
 
 def init(parts: Parts, key: Array, fresh: Fresh, random: RandomAgent) -> TrainState:
@@ -110,6 +128,9 @@ def init(parts: Parts, key: Array, fresh: Fresh, random: RandomAgent) -> TrainSt
     key_learner, key_arms, key_run, key_world = jax.random.split(key, 4)
     rules, learner = parts.rules, parts.learner
     bandit, arms = rules.choose(key_arms, parts.bandit.init(), jnp.ones(parts.sizes.num_envs, bool))
+    if rules.stream is not None:
+        random = rules.stream.unheard
+        arms = jnp.concatenate([arms, jnp.zeros(rules.stream.random_envs, arms.dtype)])
     begun = jax.vmap(rules.begin)(fresh, arms)
     return TrainState(
         key=key_run,
@@ -120,7 +141,7 @@ def init(parts: Parts, key: Array, fresh: Fresh, random: RandomAgent) -> TrainSt
         episodes=begun,
         bandit=bandit,
         normaliser=parts.normaliser.init(),
-        learner=learner.init(key_learner, begun, views(parts, begun)),
+        learner=learner.init(key_learner, learned(parts, begun), views(parts, begun)),
         tally=empty_tally((measure.name for measure in rules.measures), learner.reports),
     )
 
@@ -128,26 +149,32 @@ def init(parts: Parts, key: Array, fresh: Fresh, random: RandomAgent) -> TrainSt
 def act(parts: Parts, state: TrainState) -> tuple[TrainState, Array]:
     """The learner's actions, and chance for the worlds' answer."""
     key, key_act, key_world = jax.random.split(state.key, 3)
-    learned, actions = parts.learner.act(key_act, state.learner, views(parts, state.episodes), state.step)
-    return state._replace(key=key, world_key=key_world, learner=learned), actions
+    acted, actions = parts.learner.act(key_act, state.learner, views(parts, state.episodes), state.step)
+    if parts.rules.stream is not None:
+        lots = jax.random.uniform(jax.random.fold_in(key_act, 1), (parts.rules.stream.random_envs,))
+        actions = jnp.concatenate([actions, (lots * parts.task.env.num_actions).astype(actions.dtype)])
+    return state._replace(key=key, world_key=key_world, learner=acted), actions
 
 
 def observe(parts: Parts, state: TrainState, actions: Array, answer: Answer) -> TrainState:
     """What the worlds answered: surprise and theta, episodes that end and begin, what the learner remembers."""
     rules, num_envs = parts.rules, parts.sizes.num_envs
     key, key_shock, key_arms = jax.random.split(state.key, 3)
-    shocks = jax.random.split(key_shock, num_envs)
+    shocks = jax.random.split(key_shock, worlds(parts))
     after, transition = jax.vmap(rules.absorb)(shocks, state.episodes, answer)
     bandit, begun, summary = rules.settle(key_arms, state.bandit, state.random, after, transition.closed, answer.fresh)
+    # Where nothing is reset, a step on one arm is still not followed by one on another.
+    transition = learned(parts, transition._replace(closed=transition.closed | (begun.arm != transition.arm)))
     raw = payment(parts.objective, transition.arm, transition.surprise, transition.extrinsic)
     return state._replace(
         key=key,
         step=state.step + num_envs,
         ended=state.ended + jnp.sum(summary.closed, dtype=jnp.int32),
+        random=state.random if summary.random is None else summary.random,
         episodes=begun,
         bandit=bandit,
         normaliser=parts.normaliser.update(state.normaliser, transition.arm, transition.t, raw),
-        learner=parts.learner.observe(state.learner, actions, transition, begun),
+        learner=parts.learner.observe(state.learner, learned(parts, actions), transition, learned(parts, begun)),
         tally=add_episodes(state.tally, summary),
     )
 
@@ -158,8 +185,8 @@ def update(parts: Parts, state: TrainState) -> TrainState:
 
     def once(state: TrainState, _: None) -> tuple[TrainState, None]:
         key, key_update = jax.random.split(state.key)
-        learned, report = learner.update(key_update, state.learner, views(parts, state.episodes), state.normaliser)
-        return state._replace(key=key, learner=learned, tally=add_update(state.tally, report)), None
+        wiser, report = learner.update(key_update, state.learner, views(parts, state.episodes), state.normaliser)
+        return state._replace(key=key, learner=wiser, tally=add_update(state.tally, report)), None
 
     if learner.updates_per_turn == 1:
         return once(state, None)[0]

@@ -10,6 +10,7 @@ from sadapt.envs.table import WorldSettings
 from sadapt.fields import Count, OneOf, Seed, Share
 from sadapt.learners import table as _table  # noqa: F401 (fills the tables of networks and learners)
 from sadapt.motivation.building import PaymentSettings
+from sadapt.motivation.marginals.forgetting import MemorySettings
 from sadapt.motivation.objectives import OBJECTIVES
 from sadapt.registry import OWN, Choice, find
 
@@ -17,15 +18,21 @@ COMMON["env"] = WorldSettings
 
 
 @dataclass(frozen=True)
-class MotivationSettings(PaymentSettings):
-    """How surprise is paid, and what an episode is."""
+class MotivationSettings(PaymentSettings, MemorySettings):
+    """How surprise is paid, what an episode is, and whether there are any."""
 
     bandit_patience: Share = 0.0
     """Share of the training in which the arms take turns, before the bandit begins to listen; for bandits like ucb."""
     random_episodes: Count = 100
     """Episodes of random play that estimate H_rand."""
     on_death: Literal["auto", "end", "soft", "shock"] = "auto"
-    """What a death before the horizon does; auto leaves it to the world."""
+    """What a death before the horizon does; auto leaves it to the world. In a stream, end is soft."""
+    stream: bool = False
+    """Train without episodes: theta forgets instead of being reset, and the arm is chosen every --stretch steps."""
+    stretch: Count | None = None
+    """Steps of a stream on one arm; as many as the half-life or the window if not given."""
+    random_envs: Count = 8
+    """Worlds beside the others that always act at random, by whose stream a stream is judged; nobody learns of them."""
 
 
 @dataclass(frozen=True)

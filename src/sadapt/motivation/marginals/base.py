@@ -1,8 +1,8 @@
 """The contract of a state marginal p_theta: what the agent has seen so far this episode.
 
-A marginal is reset with the episode, updated with every observation, and asked how likely the next one is *before*
-that one is added. The functions are written for one example, or for several along leading axes, and for one array
-module, `xp`: JAX in the training program, NumPy in the Gymnasium wrappers.
+A marginal is reset with the episode, or forgets as a stream goes on (`forgetting`); it is updated with every
+observation, and asked how likely the next one is *before* that one is added. The functions are written for one example,
+or for several along leading axes, and for one array module, `xp`: JAX in training, NumPy in the Gymnasium wrappers.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from sadapt.errors import UserError
 MarginalState = Any
 MAX_COUNT = 2**16 - 1
 """Most observations that a state counts in one episode (uint16: exact, and small in replay)."""
+
+LEAST: Any = np.float32(1e-30)
+"""What is left of an observation that has faded to this counts for nothing."""
 
 
 class InputSpec(NamedTuple):
@@ -59,6 +62,27 @@ class Marginal(NamedTuple):
     """`feature_bounds(low, high)`: the least and greatest that theta can become for entries within these bounds."""
     least_entropy: float | None = None
     """`entropy` where a floor or clip holds every entry; None where nothing does."""
+    fade: Callable[[MarginalState, Any], MarginalState] | None = None
+    """`fade(state, keep)`: as if every observation so far weighed `keep` of what it did, in fractions."""
+    remove: Callable[[MarginalState, Any], MarginalState] | None = None
+    """`remove(state, obs)`: as if `obs`, one of those that were added, had not been; it undoes `update`."""
+    filled: Callable[[Any], Any] | None = None
+    """`filled(t)`: the share of its memory that is in use t steps after the first observation, for one that forgets."""
+
+
+def faded(*names: str) -> Callable[[MarginalState, Any], MarginalState]:
+    """`fade` of a state whose fields of these names are sums of what is not negative, and whose others are not sums."""
+
+    def fade(state: MarginalState, keep: Any) -> MarginalState:
+        return state._replace(**{name: _less(getattr(state, name), keep) for name in names})
+
+    return fade
+
+
+def _less(total: Any, keep: Any) -> Any:
+    """keep * total, and 0 where nobody could tell it from 0: arithmetic on the least of fractions is slow."""
+    kept = total.astype(np.float32) * np.float32(keep)
+    return kept * (kept > LEAST).astype(np.float32)
 
 
 def axes(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[Any, ...]]:

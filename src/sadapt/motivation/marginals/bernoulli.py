@@ -11,7 +11,7 @@ import numpy as np
 from sadapt.errors import UserError
 from sadapt.fields import BelowHalf, Checked, NotNegative
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.marginals.base import InputSpec, Marginal, axes, require_bits, require_pseudo_count
+from sadapt.motivation.marginals.base import InputSpec, Marginal, axes, faded, require_bits, require_pseudo_count
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,18 @@ class BernoulliSettings(Checked):
 
 
 class BernoulliState(NamedTuple):
-    """How often each entry was one (uint16: exact, and small in replay), in how many observations."""
+    """How often each entry was one (uint16: exact, and small in replay; fractions once faded), of how many times."""
 
     ones: Any
     count: Any
+
+
+fade = faded("ones", "count")
+
+
+def remove(state: BernoulliState, obs: Any) -> BernoulliState:
+    """One observation less."""
+    return BernoulliState(ones=state.ones - obs.astype(state.ones.dtype), count=state.count - np.float32(1))
 
 
 def bernoulli(shape: tuple[int, ...], *, clip: float = 1e-4, pseudo_count: float = 0.0, xp: Any = None) -> Marginal:
@@ -51,7 +59,7 @@ def bernoulli(shape: tuple[int, ...], *, clip: float = 1e-4, pseudo_count: float
         return BernoulliState(ones=xp.zeros(shape, xp.uint16), count=xp.zeros((), xp.float32))
 
     def update(state: BernoulliState, obs: Any) -> BernoulliState:
-        return BernoulliState(ones=state.ones + obs.astype(xp.uint16), count=state.count + xp.float32(1))
+        return BernoulliState(ones=state.ones + obs.astype(state.ones.dtype), count=state.count + xp.float32(1))
 
     def features(state: BernoulliState) -> Any:
         count = (state.count + xp.float32(pseudo_count))[beside_entries]
@@ -87,6 +95,8 @@ def bernoulli(shape: tuple[int, ...], *, clip: float = 1e-4, pseudo_count: float
         entropy_at=entropy_at,
         feature_bounds=feature_bounds,
         least_entropy=-math.prod(shape) * (clip * math.log(clip) + (1 - clip) * math.log1p(-clip)),
+        fade=fade,
+        remove=remove,
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from sadapt.errors import UserError
 from sadapt.fields import Checked, NotNegative, Positive
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.marginals.base import InputSpec, Marginal, axes, require_pseudo_count
+from sadapt.motivation.marginals.base import InputSpec, Marginal, axes, faded, require_pseudo_count
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,13 @@ def gaussian(shape: tuple[int, ...], *, std_floor: float = 0.1, pseudo_count: fl
         mean = state.mean + deviation / count[beside_entries]
         return GaussianState(mean=mean, spread=state.spread + deviation * (obs.astype(xp.float32) - mean), count=count)
 
+    def remove(state: GaussianState, obs: Any) -> GaussianState:
+        count = state.count - xp.float32(1)
+        deviation = obs.astype(xp.float32) - state.mean
+        mean = state.mean - deviation / xp.maximum(count, xp.float32(1))[beside_entries]
+        spread = state.spread - deviation * (obs.astype(xp.float32) - mean)
+        return GaussianState(mean=mean, spread=xp.maximum(spread, xp.float32(0)), count=count)
+
     def variance(state: GaussianState) -> Any:
         count = xp.maximum(state.count, xp.float32(1))[beside_entries]
         return xp.maximum(state.spread / count, xp.float32(least_variance))
@@ -92,6 +99,8 @@ def gaussian(shape: tuple[int, ...], *, std_floor: float = 0.1, pseudo_count: fl
         entropy_at=entropy_at,
         feature_bounds=partial(_bounds, shape, least_variance, pseudo_count > 0),
         least_entropy=math.prod(shape) * math.log(2 * math.pi * math.e * least_variance) / 2,
+        fade=faded("spread", "count"),
+        remove=remove,
     )
 
 

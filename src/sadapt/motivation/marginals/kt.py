@@ -12,7 +12,7 @@ import numpy as np
 
 from sadapt.motivation.arrays import array_module
 from sadapt.motivation.marginals.base import InputSpec, Marginal, axes, require_bits
-from sadapt.motivation.marginals.bernoulli import BernoulliState
+from sadapt.motivation.marginals.bernoulli import BernoulliState, fade, remove
 
 
 def kt(spec: InputSpec, *, xp: Any = None) -> Marginal:
@@ -25,7 +25,7 @@ def kt(spec: InputSpec, *, xp: Any = None) -> Marginal:
         return BernoulliState(ones=xp.zeros(spec.shape, xp.uint16), count=xp.zeros((), xp.float32))
 
     def update(state: BernoulliState, obs: Any) -> BernoulliState:
-        return BernoulliState(ones=state.ones + obs.astype(xp.uint16), count=state.count + xp.float32(1))
+        return BernoulliState(ones=state.ones + obs.astype(state.ones.dtype), count=state.count + xp.float32(1))
 
     def features(state: BernoulliState) -> Any:
         return (state.ones.astype(xp.float32) + xp.float32(0.5)) / (state.count + xp.float32(1))[beside_entries]
@@ -46,4 +46,6 @@ def kt(spec: InputSpec, *, xp: Any = None) -> Marginal:
         log_prob_at=log_prob_at,
         entropy_at=entropy_at,
         feature_bounds=lambda low, high: (np.zeros(spec.shape, np.float32), np.ones(spec.shape, np.float32)),
+        fade=fade,
+        remove=remove,
     )

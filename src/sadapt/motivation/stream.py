@@ -1,0 +1,160 @@
+"""Streams: worlds without episodes, in which theta forgets instead of being reset and values go on for ever.
+
+A stretch is `stretch` steps on one arm. At its end the bandit hears how far it was from what a random agent has *now*,
+and chooses again; world, theta and clock go on. A world that ends by itself starts afresh, seen as a fresh world or as
+a shock, and theta goes on. The random agent is a stream too: some worlds beside the others always act at random, and
+what their latest stretches came to fades as fast as the marginal does.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from sadapt.envs.base import Facts
+from sadapt.errors import UserError
+from sadapt.fields import MOST
+from sadapt.motivation import measures
+from sadapt.motivation.bandits import Bandit, BanditState
+from sadapt.motivation.death import treatment
+from sadapt.motivation.episode import (
+    Episode,
+    EpisodeRules,
+    Fresh,
+    Stream,
+    Summary,
+    Terms,
+    absorb,
+    begin,
+    choose,
+    ended_measures,
+    judged,
+    look,
+)
+from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, with_units
+from sadapt.motivation.marginals import MAX_COUNT, Marginal
+
+Array = jax.Array
+
+
+class Stretches(NamedTuple):
+    """How a stream is cut into decisions."""
+
+    steps: int
+    """In a stretch."""
+    random_envs: int
+    """Worlds that always act at random."""
+    keep: float
+    """What is left of what random worlds have shown, a stretch later."""
+
+
+def stream(
+    env: Facts,
+    marginal: Marginal,
+    bandit: Bandit,
+    *,
+    feedback: Feedback,
+    on_death: str,
+    horizon: int,
+    stretches: Stretches,
+    death_is_terminal: bool,
+) -> EpisodeRules:
+    """Stretches in `env`; `horizon` is how long an excerpt is that is played outside of training."""
+    filled = marginal.filled
+    if filled is None:
+        raise UserError(
+            "a stream needs a marginal that forgets, since theta is never reset: give --half-life or --window"
+        )
+    terms = Terms(
+        env=env,
+        marginal=marginal,
+        bandit=bandit,
+        feedback=feedback,
+        on_death=treatment(env, "soft" if on_death == "end" else on_death),
+        horizon=MOST,
+        horizon_is_terminal=False,
+        death_is_terminal=death_is_terminal,
+        measures=measures.episode_measures(env.counters),
+        clock=lambda t: filled(jnp.minimum(t, MAX_COUNT)),
+    )
+    return EpisodeRules(
+        begin=partial(begin, terms),
+        absorb=partial(absorb, terms),
+        settle=partial(settle, terms, stretches),
+        choose=partial(choose, bandit),
+        look=partial(look, terms),
+        restarts=lambda t, terminated: terminated,
+        horizon=horizon,
+        measures=terms.measures,
+        clock=terms.clock,
+        stream=Stream(stretches.random_envs, unheard(), partial(rejoin, terms)),
+    )
+
+
+def rejoin(terms: Terms, episode: Episode, fresh: Fresh) -> Episode:
+    """A fresh world, whose first observation is one more that theta has seen."""
+    theta = terms.marginal.update(episode.marginal, terms.env.marginal_input(fresh.obs))
+    return episode._replace(world=fresh.world, obs=terms.env.stacked(fresh.obs), marginal=theta)
+
+
+def settle(
+    terms: Terms,
+    stretches: Stretches,
+    key: Array,
+    state: BanditState,
+    random: RandomAgent,
+    ended: Episode,
+    closed: Array,
+    fresh: Fresh,
+) -> tuple[BanditState, Episode, Summary]:
+    """Ends all stretches at once, every so many steps: random worlds are heard first, then the bandit hears of others.
+
+    All worlds have begun together and none is ever reset, so that they are at the same step.
+    """
+    others = stretches.random_envs
+
+    def some(state: BanditState) -> tuple[BanditState, Summary, Array]:
+        told = ended_measures(
+            terms.measures,
+            ended._replace(t=jnp.full_like(ended.t, stretches.steps)),
+            jax.vmap(terms.marginal.entropy)(ended.marginal),
+        )
+        now = recent(random, {name: told[name][-others:] for name in COMPARED}, stretches.keep)
+        mine = {name: values[:-others] for name, values in told.items()}
+        everywhere = jnp.ones_like(closed[:-others])
+        state, summary, arms = judged(terms, key, state, now, ended.arm[:-others], mine, everywhere)
+        return state, summary._replace(random=now), jnp.concatenate([arms, ended.arm[-others:]])
+
+    def none(state: BanditState) -> tuple[BanditState, Summary, Array]:
+        empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(some, state)[1])
+        return state, empty._replace(random=random), ended.arm
+
+    over = ended.t[0] % stretches.steps == 0
+    state, summary, arms = jax.lax.cond(over, some, none, state)
+    nothing = measures.begun(terms.measures, terms.env.counters)
+    so_far = {name: jnp.where(over, nothing[name], values) for name, values in ended.so_far.items()}
+    return state, ended._replace(arm=arms, so_far=so_far), summary
+
+
+def unheard() -> RandomAgent:
+    """Nothing is known, and weighs nothing."""
+    zeros = {name: jnp.zeros((), jnp.float32) for name in COMPARED}
+    return with_units(RandomAgent(mean=zeros, std=dict(zeros), weight=jnp.zeros((), jnp.float32)), jnp)
+
+
+def recent(random: RandomAgent, found: dict[str, Array], keep: float) -> RandomAgent:
+    """Means and deviations with the latest stretches of random worlds, what was known before weighing `keep` of it."""
+    assert random.weight is not None
+    new = jnp.float32(len(next(iter(found.values()))))
+    before = jnp.float32(keep) * random.weight
+    share = new / (before + new)
+    mean, std = {}, {}
+    for name, values in found.items():
+        shift = jnp.mean(values) - random.mean[name]
+        mean[name] = random.mean[name] + share * shift
+        within = (1 - share) * jnp.square(random.std[name]) + share * jnp.var(values)
+        std[name] = jnp.sqrt(within + share * (1 - share) * jnp.square(shift))
+    return with_units(RandomAgent(mean, std, weight=before + new), jnp)
