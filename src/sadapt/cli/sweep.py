@@ -65,27 +65,46 @@ class SweepCommand:
         from sadapt.output import show_json
 
         sweep = Sweep(plan.read(self.experiment, self.preset, imports=tuple(self.imports)), self.out)
-        sweep.require_same_settings()
+        if not self.dry_run:
+            sweep.require_same_settings()
         left = sweep.left()
         if self.json and self.dry_run:
             return show_json(_records(sweep))
         print(f"{sweep.experiment.title}: {len(sweep.experiment.runs)} runs in {self.out}, {len(left)} to do")
+        if self.dry_run:
+            return self._rehearse(sweep, left)
         if not left:
             return None
         if not self.no_estimate:
             self._estimate(sweep, left)
-        if self.dry_run:
-            return _show(_records(sweep))
         self._carry_out(sweep, left)
         return show_json(_records(sweep)) if self.json else None
 
-    def _estimate(self, sweep: Sweep, left: list[Planned]) -> None:
-        from sadapt.experiments.sweep import expected_seconds, measured_paces
+    def _rehearse(self, sweep: Sweep, left: list[Planned]) -> None:
+        """Says how long all of it takes and what is left of that, and what would be refused."""
+        if not self.no_estimate:
+            self._estimate(sweep, left, everything=True)
+        _show(_records(sweep))
+        try:
+            sweep.require_same_settings()
+        except UserError as error:
+            print(f"this would be refused: {error}", file=sys.stderr)
 
+    def _estimate(self, sweep: Sweep, left: list[Planned], *, everything: bool = False) -> None:
+        from sadapt.experiments.sweep import expected_seconds, measured_paces
+        from sadapt.runs.cores import available
+
+        runs = sweep.experiment.runs if everything else left
         with progress(self.json) as tell:
-            paces = measured_paces(sweep, left, workers=self.workers, tell=tell)
-        seconds = expected_seconds(sweep, left, paces, self.workers)
-        print(f"about {clock(seconds)} on this machine", flush=True)
+            paces = measured_paces(sweep, runs, workers=self.workers, tell=tell)
+        cores = self.workers or len(available())
+        where = f"on {cores} core{'' if cores == 1 else 's'} of this machine"
+        ahead = clock(expected_seconds(sweep, left, paces, self.workers))
+        if everything:
+            whole = clock(expected_seconds(sweep, runs, paces, self.workers, anew=True))
+            print(f"all of it takes about {whole} {where}; {ahead} of that is left", flush=True)
+        else:
+            print(f"about {ahead} {where}", flush=True)
 
     def _carry_out(self, sweep: Sweep, left: list[Planned]) -> None:
         from sadapt.experiments.executors import EXECUTORS

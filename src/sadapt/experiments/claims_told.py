@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from sadapt.experiments.claims import ANSWERS, UNKNOWN, Claim, Finding, Verdict
+from sadapt.experiments.claims import NO, UNCLEAR, UNKNOWN, YES, Claim, Finding, Verdict
 from sadapt.report.statistics import Interval
 
 INDENT = 12
@@ -69,7 +69,7 @@ def _told(word: str, text: str, width: int) -> list[str]:
 
 def tally(claims: Sequence[Claim]) -> list[str]:
     """`yes 15: E1 M1 ...`, a line for each answer that was given."""
-    found = {answer: [claim.id for claim in claims if claim.answer == answer] for answer in reversed(ANSWERS)}
+    found = {answer: [claim.id for claim in claims if claim.answer == answer] for answer in (YES, NO, UNCLEAR, UNKNOWN)}
     return [f"{answer} {len(ids)}: {' '.join(ids)}" for answer, ids in found.items() if ids]
 
 

@@ -125,8 +125,8 @@ FIGURES: dict[str, Figure] = {
     ),
     "F3": Figure(
         "Butterflies, small and large",
-        "Return is the number of butterflies caught. Who avoids surprise catches them: S-Adapt comes down to "
-        "S-Min's surprise and up to Extrinsic's return; S-Max catches fewer than Random.",
+        "Return is the number of butterflies caught. Who avoids surprise catches them: S-Adapt comes down to S-Min's "
+        "surprise and nearly up to Extrinsic's return; S-Max catches fewer than Random.",
         agents(("butterflies-small", "butterflies-large")),
     ),
     "F4": Figure(
@@ -155,7 +155,8 @@ FIGURES: dict[str, Figure] = {
     ),
     "F8": Figure(
         "The two mazes",
-        "The maps as an episode begins: the goal lies at the far end of a way that a random walk does not find.",
+        "The maps as an episode begins: the way to the goal is longer than it looks, and a random walk hardly ever "
+        "finds it.",
         lambda look: pictures.maps(MAZES),
     ),
     "F9": Figure(

@@ -55,9 +55,7 @@ def load(results: str | Path) -> Any:
     source = _source(Path(results))
     names: Any = {name: str for name in FACTS if name != "seed"}
     try:
-        return pandas.read_csv(
-            source, compression="gzip", dtype=names, float_precision="round_trip", na_filter=True
-        ).fillna({"variant": ""})
+        return pandas.read_csv(source, compression="gzip", dtype=names).fillna({"variant": ""})
     except (ValueError, OSError, EOFError) as error:
         raise UserError(f"{results} is no table of runs ({error}): `sadapt table RESULTS` writes one") from error
 
