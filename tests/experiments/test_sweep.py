@@ -127,10 +127,10 @@ def test_a_dry_run_says_how_long_all_of_it_takes_whatever_is_there(tmp_path, mon
     words = ["sweep", str(tmp_path / "mine.toml"), "--out", str(sweep.out), "--dry-run"]
     assert main([*words, "--workers", "1"]) == 0
     told = capsys.readouterr()
-    assert "all of it takes about 1:36 on 1 core of this machine; 0:48 of that is left" in told.out
+    assert "about 1:36 for all of it, about 0:48 for what is left, on 1 core of this machine" in told.out
     assert "would be refused" in told.err
     assert main([*words, "--workers", "2"]) == 0
-    assert "all of it takes about 0:48 on 2 cores" in capsys.readouterr().out
+    assert "about 0:48 for all of it, about 0:48 for what is left, on 2 cores" in capsys.readouterr().out
 
 
 def command(sweep, *more):

@@ -185,7 +185,7 @@ def fisher_test(x: np.ndarray, y: np.ndarray) -> float:
     """Chance of shares of ones so far apart if both samples are of one source."""
     from scipy import stats
 
-    counts = [[int(each.sum()), int(len(each) - each.sum())] for each in (x, y)]
+    counts = np.array([[int(each.sum()), int(len(each) - each.sum())] for each in (x, y)])
     return float(stats.fisher_exact(counts).pvalue)
 
 
