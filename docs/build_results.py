@@ -1,4 +1,7 @@
-"""Fills the tables of docs/results.md from stored runs: `python docs/build_results.py [RESULTS]`."""
+"""Fills the tables and captions of docs/results.md from stored runs: `python docs/build_results.py [RESULTS]`.
+
+`sadapt figures results` draws the pictures.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from sadapt.experiments.claims import evaluate, markdown
+from sadapt.experiments.claims import evaluate
+from sadapt.experiments.claims_picture import GLANCE
+from sadapt.experiments.claims_told import glance, markdown, tally
 from sadapt.experiments.sweep import account
 from sadapt.motivation.objectives import OBJECTIVES
+from sadapt.report.figures import FIGURES, Figure
 from sadapt.report.naming import labels
 from sadapt.report.stored import Group, Results, load
+from sadapt.report.table import costs
 
 HERE = Path(__file__).parent
 COLUMNS = {"return": "return", "deaths": "deaths", "entropy": "final entropy", "alpha": "share of S-Min"}
@@ -46,7 +53,32 @@ def _spoken(group: Group, column: str) -> str:
     return f"{values.mean():.3g} ± {values.std():.2g}" if np.isfinite(values).all() else ""
 
 
-def costs(folder: Path) -> str:
+def pictures(folder: Path) -> str:
+    """Every figure that has been drawn, with what to see in it."""
+    shown = [_picture(name, each) for name, each in FIGURES.items() if (folder / "figures" / f"{name}.png").is_file()]
+    missing = [name for name in FIGURES if not (folder / "figures" / f"{name}.png").is_file()]
+    return "\n".join(shown) + (f"\nWithout runs as yet: {', '.join(missing)}.\n" if missing else "")
+
+
+def _picture(name: str, figure: Figure) -> str:
+    head = "" if figure is GLANCE else f"**{name}: {figure.title}.** "
+    return f"![{name}: {figure.title}](../results/figures/{name}.png)\n\n{head}{figure.caption}\n"
+
+
+def hours(results: Results) -> str:
+    """What the stored runs took by their own account, world by world."""
+    lines = ["| world | learner | runs | steps | core-hours |", "|---|---|---:|---:|---:|"]
+    found = costs(results)
+    lines += [
+        f"| {each.world} | {each.learner} | {each.runs} | {each.steps / 1e6:.1f}M | {each.core_hours:.2f} |"
+        for each in found
+    ]
+    runs, steps, total = (sum(getattr(each, name) for each in found) for name in ("runs", "steps", "core_hours"))
+    lines.append(f"| all | | {runs} | {steps / 1e6:.1f}M | {total:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+def sweeps(folder: Path) -> str:
     """What every call of `sadapt sweep` took, as it wrote it down itself."""
     lines = ["| command | began | runs | failed | wall | core-hours |", "|---|---|---:|---:|---:|---:|"]
     wall = core = 0.0
@@ -63,16 +95,22 @@ def costs(folder: Path) -> str:
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parent / "results"
     results, page = load(folder), HERE / "results.md"
+    claims = evaluate(results)
     blocks = {
-        "claims": markdown(evaluate(results)),
+        "glance": f"{'; '.join(tally(claims))}.\n\n{_picture('claims', GLANCE)}\n{glance(claims)}",
+        "claims": markdown(claims),
+        "figures": pictures(folder),
         "finals": finals(results, "pqn"),
         "dqn": finals(results, "dqn"),
-        "costs": costs(folder),
+        "hours": hours(results),
+        "sweeps": sweeps(folder),
     }
     text = page.read_text(encoding="utf-8")
     for name, block in blocks.items():
         place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        text = place.sub(lambda found, block=block: found[1] + block + found[2], text)
+        text, found = place.subn(lambda found, block=block: found[1] + block + found[2], text)
+        if found != 1:
+            raise SystemExit(f"{page} needs one place <!-- {name} --> ... <!-- end -->; it has {found}")
     page.write_text(text, encoding="utf-8")
 
 

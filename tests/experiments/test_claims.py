@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from sadapt.errors import UserError
-from sadapt.experiments.claims import as_records, evaluate, markdown
+from sadapt.experiments.claims import as_records, evaluate
+from sadapt.experiments.claims_picture import picture
+from sadapt.experiments.claims_told import glance, lines, markdown, tally
 from sadapt.report.stored import Agent, Group, Results
 
 STEPS = np.arange(1, 11) * 100.0
@@ -56,9 +58,39 @@ def test_a_value_must_clear_its_bar_with_the_whole_interval(tmp_path):
     assert good.margin.value == pytest.approx(0.35 / 3)
     assert good.margin.low == pytest.approx(0.05)
     assert good.margin.high == pytest.approx(0.2)
-    (bad,) = ask(tmp_path, check, group("w", "s-max", {"return": [0.5, 1.0, 1.0]}))
-    assert bad.margin.value > 0 > bad.margin.low
+    (bad,) = ask(tmp_path, check, group("w", "s-max", {"return": [0.5, 0.6, 0.7]}))
+    assert bad.margin.high == pytest.approx(-0.1)
     assert bad.answer == "no"
+
+
+@pytest.mark.parametrize("values", [[0.5, 1.0, 1.0], [0.5, 0.6, 1.0]])
+def test_an_interval_across_the_bar_tells_nothing_whichever_side_its_middle_is_on(tmp_path, values):
+    check = 'rule = "value"\nagents = ["s-max"]\ncolumn = "return"\nat_least = 0.8'
+    (found,) = ask(tmp_path, check, group("w", "s-max", {"return": values}))
+    assert found.margin.low < 0 < found.margin.high
+    assert found.answer == "cannot tell"
+    assert found.held == sum(value >= 0.8 for value in values)
+
+
+def test_a_finding_tells_its_values_its_seeds_and_its_share_of_the_range(tmp_path):
+    """Seeds by themselves: 5 - 6, 5.5 - 6 and 7 - 6, and a share of 0.1 of 2, 2 and 2."""
+    groups = [*five()[1:], group("w", "s-adapt", {"entropy": [5.0, 5.5, 7.0]})]
+    check = 'rule = "par"\nagents = ["s-adapt"]\nthan = "extrinsic"\ncolumn = "entropy"\ntolerance = 0.1'
+    (found,) = ask(tmp_path, check, *groups)
+    assert found.finds == "5.83 against 6, Random 4"
+    assert (found.held, found.seeds) == (1, 3)
+    assert found.relative.value == pytest.approx((17.5 / 3 - 6 + 0.2) / (9 - 1))
+
+
+def test_where_the_better_arm_is_uncertain_so_is_whether_the_bandit_follows_it(tmp_path):
+    """S-Max moves entropy by 5, 1 and 5, S-Min by 3: which is further depends on the seeds."""
+    groups = [group("w", name, {"entropy": np.full(3, value)}) for name, value in FIVE.items() if name != "s-max"]
+    groups[0] = group("w", "s-adapt", {"entropy": [5.0] * 3, "alpha": [0.0] * 3})
+    (found,) = ask(
+        tmp_path, 'rule = "follows"\ntolerance = 1.1', *groups, group("w", "s-max", {"entropy": [9.0, 5.0, 9.0]})
+    )
+    assert found.answer == "cannot tell"
+    assert found.held == 2
 
 
 def test_at_most_turns_the_margin_round(tmp_path):
@@ -154,7 +186,50 @@ at_least = 0.5
         ("X", "all", "not enough runs"),
     ]
     json.dumps(records)
-    assert "| X | **not enough runs** | so |" in markdown([claim])
+    assert "| X | so | **not enough runs**, 1 of 3 |" in glance([claim])
+    assert "| X | v | S-Max has 0 of 3 seeds |" in markdown([claim])
+
+
+OPEN = """
+[[claim]]
+id = "Y"
+title = "short"
+says = "a sentence that is a good deal longer than a terminal of forty columns has room for"
+worlds = ["w", "v"]
+[[claim.check]]
+rule = "value"
+agents = ["s-max"]
+column = "return"
+at_least = 0.5
+"""
+
+
+def test_a_claim_is_told_by_the_check_that_its_answer_hangs_on(tmp_path):
+    clear, open_ = group("w", "s-max", {"return": [1.0] * 3}), group("v", "s-max", {"return": [0.2, 0.6, 0.9]})
+    (claim,) = evaluate(results(clear, open_), file=claims_file(tmp_path, OPEN))
+    assert claim.answer == "cannot tell"
+    assert claim.deciding.world == "v"
+    (overall,) = (each for each in as_records([claim]) if each["world"] == "all")
+    assert (overall["holds_in"], overall["worlds"], overall["deciding"]["held"]) == (1, 2, 2)
+    told = list(lines([claim], 80))
+    assert all(len(line) <= 80 for line in told)
+    text = " ".join(" ".join(told).split())
+    assert "Y cannot tell: holds in 1 of 2 worlds, 3 seeds" in text
+    assert "here v: return of S-Max at least 0.5: 0.567" in text
+    assert "holds in 2 of 3 seeds" in text
+    assert "here w" not in text
+    assert "yes w: return of S-Max" in " ".join(" ".join(lines([claim], 80, checks=True)).split())
+    assert tally([claim]) == ["cannot tell 1: Y"]
+
+
+def test_the_picture_has_a_row_a_claim_and_a_mark_a_world(tmp_path):
+    clear, bad = group("w", "s-max", {"return": [1.0] * 3}), group("v", "s-max", {"return": [0.0] * 3})
+    axes = picture(evaluate(results(clear, bad), file=claims_file(tmp_path, OPEN))).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["short    Y"]
+    marks = [
+        line.get_xdata()[0] for line in axes.lines if line.get_marker() in ("o", "X", "D") and len(line.get_xdata())
+    ]
+    assert marks == pytest.approx([1.0, -1.0])  # margins of 0.5 and -0.5, relative to the bar
 
 
 def test_unknown_rules_are_refused(tmp_path):
@@ -198,10 +273,11 @@ def test_what_adapting_costs_is_claimed_with_its_interval(tmp_path):
     assert waste.answer == "yes"
     assert waste.margin == pytest.approx((0.1, 0.1, 0.1))
     (final,) = ask(tmp_path, 'rule = "adapting"\nmeasure = "final"\nat_least = 0.9', *runs)
-    assert final.answer == "no"
+    assert final.answer == "cannot tell"
+    assert final.held == 2
     assert final.margin.value == pytest.approx(11 / 12 - 0.9)
     (cost,) = ask(tmp_path, 'rule = "adapting"\nmeasure = "cost"\nat_most = 3.5', *runs)
-    assert cost.answer == "no"
+    assert cost.answer == "cannot tell"
     assert cost.margin.value == pytest.approx(0.5)
     assert cost.margin.low == -np.inf
     (missing,) = ask(tmp_path, 'rule = "adapting"\nmeasure = "waste"\nat_most = 0.2', *runs[:2])

@@ -11,6 +11,7 @@ import types
 
 import pytest
 
+from sadapt.cli import main
 from sadapt.errors import UserError
 from sadapt.experiments import executors, plan, worker
 from sadapt.experiments import sweep as sweeping
@@ -111,6 +112,25 @@ def test_the_time_is_the_sum_over_cores_but_not_less_than_the_longest_run(tmp_pa
     assert alone == pytest.approx(48.0)
     assert expected_seconds(sweep, runs, paces, 1) == pytest.approx(2 * alone)
     assert expected_seconds(sweep, runs, paces, 8) == pytest.approx(alone)
+
+
+def test_a_dry_run_says_how_long_all_of_it_takes_whatever_is_there(tmp_path, monkeypatch, capsys):
+    """Two runs of 40,000 steps at 1,000 a second and 8 seconds to start, on two cores; one of them is finished."""
+    sweep = sweep_of(tmp_path)
+    folder = sweep.folder(sweep.experiment.runs[0])
+    folder.path.mkdir(parents=True)
+    folder.write_status(state="finished", step=40_000, total=40_000, seconds=1.0)
+    write_json(folder.config, {"settings": {**sweep.job(sweep.experiment.runs[0]).settings, "num_envs": 8}})
+    monkeypatch.setattr(
+        "sadapt.experiments.sweep.here", lambda jobs, **rest: [Outcome(job, 0, "1000.0", 1.0) for job in jobs]
+    )
+    words = ["sweep", str(tmp_path / "mine.toml"), "--out", str(sweep.out), "--dry-run"]
+    assert main([*words, "--workers", "1"]) == 0
+    told = capsys.readouterr()
+    assert "about 1:36 for all of it, about 0:48 for what is left, on 1 core of this machine" in told.out
+    assert "would be refused" in told.err
+    assert main([*words, "--workers", "2"]) == 0
+    assert "about 0:48 for all of it, about 0:48 for what is left, on 2 cores" in capsys.readouterr().out
 
 
 def command(sweep, *more):

@@ -1,6 +1,8 @@
 """Stored runs to figures: what is on them, and that the numbers are those of the files."""
 
 import json
+from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -8,8 +10,9 @@ import pytest
 from sadapt.cli import main
 from sadapt.composite import changed
 from sadapt.errors import UserError
+from sadapt.experiments.claims_picture import GLANCE
 from sadapt.report.drawing import curve
-from sadapt.report.figures import FIGURES, draw, summary
+from sadapt.report.figures import FIGURES, MINATAR, draw, summary
 from sadapt.report.statistics import bootstrap, interquartile_mean
 from sadapt.report.stored import Agent, load
 from sadapt.runs import config
@@ -156,6 +159,33 @@ def test_figures_say_how_many_seeds_and_steps(stored, tmp_path):
     assert all(words in drawn["F11"][1].read_text() for words in ("S-Max", "S-Min", "entropy, nats", "share of S-Min"))
 
 
+def size(path):
+    """Width and height of a picture, in points."""
+    root = ElementTree.parse(path).getroot()
+    return float(root.get("width").removesuffix("pt")), float(root.get("height").removesuffix("pt"))
+
+
+@pytest.mark.parametrize("name", ["F5", "F10", "F11"])
+def test_many_worlds_share_a_page(tmp_path, name):
+    """Five worlds fit on half a page, and one on top of the other would be three."""
+    for world in MINATAR:
+        for objective in ("s-adapt", "s-max", "s-min"):
+            store(tmp_path / "runs", world, objective, 1)
+    path = draw(load(tmp_path / "runs"), tmp_path / "out", only=(name,))[name][1]
+    width, height = size(path)
+    assert width == pytest.approx(7 * 72)
+    assert height < 4 * 72
+    text = path.read_text()
+    assert all(f">{world}</" in text for world in MINATAR)
+
+
+def test_every_figure_says_what_to_see_and_the_page_of_results_shows_it():
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    for name, figure in {"claims": GLANCE, **FIGURES}.items():
+        assert len(figure.caption) > 60, name
+        assert name == "F6" or figure.caption in page, f"{name}: python docs/build_results.py"
+
+
 def test_the_same_runs_give_the_same_picture(stored, tmp_path):
     one = draw(load(stored), tmp_path / "one", only=("F2",))["F2"][1]
     two = draw(load(stored), tmp_path / "two", only=("F2",))["F2"][1]
@@ -189,7 +219,10 @@ def test_the_commands_draw_and_answer(stored, tmp_path, capsys):
     assert answers["M1", "maze-small"] == "no"  # here everybody reaches the goal
     assert answers["M1", "maze-large"] == "not enough runs"
     assert answers["M1", "all"] == "no"
-    assert "| M1 | **no** |" in (tmp_path / "claims.md").read_text()
+    assert "do not | **no**, 0 of 2 |" in (tmp_path / "claims.md").read_text()
     assert main(["claims", str(stored)]) == 0
     assert "consistently reach the goal" in capsys.readouterr().out
+    assert main(["figures", str(stored), "--only", "claims"]) == 0
+    assert "All claims" not in capsys.readouterr().err
+    assert "not enough runs" in (stored / "figures" / "claims.svg").read_text()
     assert main(["figures", str(tmp_path / "nowhere")]) == 2

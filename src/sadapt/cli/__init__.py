@@ -67,6 +67,7 @@ COMMANDS = {
     "figures": Row("study", "FiguresCommand", "draw the paper's figures from stored runs"),
     "claims": Row("study", "ClaimsCommand", "which of the paper's claims stored runs bear out"),
     "adaptation": Row("study", "AdaptationCommand", "what adapting costs S-Adapt, world by world"),
+    "table": Row("study", "TableCommand", "all stored runs as one table, and what they took"),
     "bench": Row("bench", "BenchCommand", "how fast this machine is"),
 }
 

@@ -1,4 +1,4 @@
-"""Commands about stored runs: `figures` and `claims`."""
+"""Commands about stored runs: `figures`, `claims`, `adaptation` and `table`."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import tyro
 from tyro.conf import arg
 
 from sadapt.cli.common import Flag, OptionalFile, OptionalFolder, progress, require_suffix
-from sadapt.errors import UserError
+from sadapt.errors import Stop, UserError
 
 RESULTS = Annotated[Path, tyro.conf.Positional, arg(metavar="RESULTS", help_behavior_hint="")]
 
 
 @dataclass(frozen=True)
 class FiguresCommand:
-    """Draw the paper's figures from stored runs, as PNG and SVG."""
+    """Draw the paper's figures and all claims at a glance from stored runs, as PNG and SVG."""
 
     results: RESULTS
     """Folder of runs, as `sadapt sweep` makes it."""
     out: OptionalFolder = None
     """Where to draw; RESULTS/figures if not given."""
     only: Annotated[tuple[str, ...], arg(metavar="F2 F3 ...", help_behavior_hint="")] = ()
-    """Only these figures."""
+    """Only these figures; `claims` is the one of all claims."""
     learner: str = "pqn"
     """Whose runs: pqn, dqn, ppo, or one of your own."""
     aggregate: Flag = False
@@ -34,8 +34,9 @@ class FiguresCommand:
     """Print JSON instead of a table."""
 
     def run(self) -> None:
+        from sadapt.experiments.claims_picture import GLANCE
         from sadapt.output import Column, show, show_json
-        from sadapt.report.figures import draw
+        from sadapt.report.figures import FIGURES, draw
         from sadapt.report.stored import load
 
         results = load(self.results)
@@ -47,6 +48,7 @@ class FiguresCommand:
                 learner=self.learner,
                 aggregate=self.aggregate,
                 tell=tell,
+                figures={"claims": GLANCE, **FIGURES},
             )
         if self.json:
             return show_json({name: [str(path) for path in paths] for name, paths in drawn.items()})
@@ -59,50 +61,73 @@ class FiguresCommand:
 
 @dataclass(frozen=True)
 class ClaimsCommand:
-    """Check the paper's claims on stored runs: yes, no, or not enough runs, with the numbers."""
+    """Check the paper's claims on stored runs, or compare two folders of runs.
+
+    A claim holds (yes) where the 95 % interval of its margin over seeds lies at or above 0, does not (no) where it lies
+    below, and the runs cannot tell where it lies across. With --against, runs of the same settings are compared
+    instead: the exit code is 0 if nothing tells the two folders apart, 1 if something does.
+    """
 
     results: RESULTS
     """Folder of runs, as `sadapt sweep` makes it."""
     learner: str = "pqn"
     """Whose runs: pqn, dqn, ppo, or one of your own."""
+    checks: Flag = False
+    """Tell every check in every world, not only the one that a claim's answer hangs on."""
+    against: OptionalFolder = None
+    """Another folder of runs: do the two agree statistically, whatever the claims? Of all learners."""
     out: OptionalFile = None
     """Write the table as Markdown too."""
     json: Flag = False
     """Print JSON instead of a table."""
 
     def run(self) -> None:
-        from sadapt.experiments.claims import as_records, evaluate, markdown
-        from sadapt.output import Column, console, show, show_json
+        from sadapt.experiments.claims import as_records, evaluate
+        from sadapt.experiments.claims_told import glance, lines, markdown, tally
+        from sadapt.output import console, show_json
         from sadapt.report.stored import load
 
-        results = load(self.results)
-        claims = evaluate(results, learner=self.learner)
         if self.out is not None:
             require_suffix("--out", self.out, (".md", ".markdown"))
+        results = load(self.results)
+        if self.against is not None:
+            return self._compare(results, load(self.against), self.against)
+        claims = evaluate(results, learner=self.learner)
+        if self.out is not None:
             self.out.parent.mkdir(parents=True, exist_ok=True)
-            self.out.write_text(markdown(claims), encoding="utf-8")
+            self.out.write_text(f"{glance(claims)}\n{markdown(claims)}", encoding="utf-8")
         if self.json:
             return show_json(as_records(claims))
-        show(
-            [
-                {"id": claim.id, "world": verdict.world, "answer": verdict.answer, "says": finding.what, "how": finding}
-                for claim in claims
-                for verdict in claim.verdicts
-                for finding in verdict.findings
-            ],
-            [
-                Column("id", "claim"),
-                Column("world", "world"),
-                Column("answer", "answer"),
-                Column("how", "margin over seeds, 95 %", lambda finding: finding.spoken(), right=True),
-                Column("says", "which must not be negative", folds=True),
-            ],
-        )
-        out = console()
-        out.print()
-        for claim in claims:
-            out.print(f"{claim.id:4s} {claim.answer:16s} {claim.says}")
+        print("\n".join([*lines(claims, console().width, checks=self.checks), *tally(claims)]))
         return _mention(results)
+
+    def _compare(self, results: Any, others: Any, folder: Path) -> None:
+        from sadapt.output import console, show, show_json
+        from sadapt.report.agreement import compare
+        from sadapt.report.agreement_told import COLUMNS, as_record, rows, summary
+
+        found = compare(results, others)
+        if not found.pairs and not found.comparisons and not found.lonely:
+            raise UserError(
+                f"{self.results} and {folder} have no runs in common: runs are compared with those of the same "
+                "settings (world, agent, learner, steps and all others but the seed), and there are none"
+            )
+        if not found.comparisons:
+            raise UserError(
+                f"{self.results} and {folder} have the same settings {found.lonely} times, but only one run of each on "
+                "either side, which says nothing of chance: repeat with a second seed in one of them"
+            )
+        if self.json:
+            show_json(as_record(found))
+        else:
+            show(rows(found), COLUMNS)
+            console().print(f"\n{summary(found)}", markup=False)
+            _mention(results, drawn=True)
+            _mention(others, drawn=True)
+        if found.differing:
+            raise Stop(
+                f"{self.results} and {folder} differ in {len(found.differing)} of {len(found.comparisons)} comparisons"
+            )
 
 
 @dataclass(frozen=True)
@@ -148,6 +173,51 @@ class AdaptationCommand:
             ],
         )
         return _mention(results)
+
+
+@dataclass(frozen=True)
+class TableCommand:
+    """Write all stored runs into one tidy table, and tell what they took.
+
+    The table is a compressed CSV with a row for every run and logged step; `sadapt.report.load(RESULTS)` gives it as a
+    pandas frame. The same runs give the same bytes.
+    """
+
+    results: RESULTS
+    """Folder of runs, as `sadapt sweep` makes it."""
+    out: OptionalFile = None
+    """Where to write, a .csv.gz file; RESULTS/runs.csv.gz if not given."""
+    json: Flag = False
+    """Print JSON instead of a table."""
+
+    def run(self) -> None:
+        from sadapt.output import Column, show, show_json
+        from sadapt.report.stored import load
+        from sadapt.report.table import FILE, compressed, costs
+
+        out = self.out or self.results / FILE
+        if not out.name.endswith(".csv.gz"):
+            raise UserError(f"--out must name a .csv.gz file; got {str(out)!r}")
+        results = load(self.results)
+        table = compressed(results, self.results)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(table)
+        records = [each._asdict() for each in costs(results)]
+        if self.json:
+            return show_json({"file": str(out), "bytes": len(table), "costs": records})
+        total = {name: sum(each[name] for each in records) for name in ("runs", "steps", "core_hours")}
+        show(
+            [*records, {"world": "all", "learner": "", **total}],
+            [
+                Column("world", "world"),
+                Column("learner", "learner"),
+                Column("runs", "runs", right=True),
+                Column("steps", "steps", lambda steps: f"{steps / 1e6:.1f}M", right=True),
+                Column("core_hours", "core-hours", lambda hours: f"{hours:.2f}", right=True),
+            ],
+        )
+        print(f"{out} has them all, {len(table) / 1e6:.1f} MB")
+        return _mention(results, drawn=True)
 
 
 def _mention(results: Any, *, drawn: bool = False) -> None:

@@ -1,7 +1,8 @@
 """The paper's claims as checks on stored runs: every check is a margin over seeds that must lie above 0.
 
 `claims.toml` says what is compared with which threshold. A margin's 95 % bootstrap interval over seeds decides: yes if
-all of it is at least 0, no otherwise; a claim with fewer seeds than it asks for is not answered.
+all of it is at least 0, no if all of it is below, and if it lies across 0 the runs cannot tell. A claim with fewer
+seeds than it asks for is not answered.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sadapt.errors import UserError
-from sadapt.experiments.rules import RULES, Missing, Values
+from sadapt.experiments.rules import ONE, RULES, Margin, Missing, Scale, Values, name
 from sadapt.report.statistics import Interval
 from sadapt.report.stored import Results
 
-YES, NO, UNKNOWN = "yes", "no", "not enough runs"
+YES, NO, UNCLEAR, UNKNOWN = "yes", "no", "cannot tell", "not enough runs"
+ANSWERS = (NO, UNKNOWN, UNCLEAR, YES)
+"""The first of these that is among a claim's answers is the claim's."""
 SEEDS = 3
 """Seeds that a claim needs if it does not say."""
 
@@ -30,12 +33,16 @@ class Finding(NamedTuple):
     margin: Interval | None
     seeds: int
     """Of the agent with the fewest."""
+    finds: str = ""
+    """The values behind the margin."""
+    scale: Scale = ONE
+    held: int = 0
+    """Seeds in which it holds, each by itself."""
 
-    def spoken(self) -> str:
-        """`0.21 [0.18, 0.25]`."""
-        if self.margin is None:
-            return ""
-        return f"{self.margin.value:.3g} [{self.margin.low:.3g}, {self.margin.high:.3g}]"
+    @property
+    def relative(self) -> Interval | None:
+        """The margin as a share of its scale."""
+        return None if self.margin is None else Interval(*(each / self.scale.size for each in self.margin))
 
 
 class Verdict(NamedTuple):
@@ -46,6 +53,12 @@ class Verdict(NamedTuple):
     answer: str
     findings: tuple[Finding, ...]
 
+    @property
+    def deciding(self) -> Finding:
+        """The check that the answer hangs on: of those with this answer, the one with the smallest margin."""
+        alike = (each for each in self.findings if each.answer == self.answer)
+        return min(alike, key=_clearance, default=Finding("nothing is checked here", UNKNOWN, None, 0))
+
 
 class Claim(NamedTuple):
     """A claim in all its worlds."""
@@ -54,14 +67,42 @@ class Claim(NamedTuple):
     says: str
     answer: str
     verdicts: tuple[Verdict, ...]
+    title: str = ""
+    """What it says, in a few words."""
+
+    @property
+    def deciding(self) -> Verdict:
+        """The world that the answer hangs on."""
+        alike = (each for each in self.verdicts if each.answer == self.answer)
+        return min(alike, key=lambda each: _clearance(each.deciding))
+
+    @property
+    def holds_in(self) -> int:
+        """Worlds."""
+        return sum(each.answer == YES for each in self.verdicts)
+
+    @property
+    def seeds(self) -> tuple[int, int]:
+        """Fewest and most over its checks."""
+        counts = [each.seeds for verdict in self.verdicts for each in verdict.findings]
+        return min(counts, default=0), max(counts, default=0)
+
+
+def _clearance(finding: Finding) -> float:
+    """How far an interval's lower end is from saying no."""
+    return 0.0 if finding.relative is None else finding.relative.low
 
 
 def evaluate(results: Results, *, learner: str = "pqn", file: Path | None = None) -> list[Claim]:
     """Every claim of the file, on the runs of one learner."""
     claims = []
+    alone = [
+        results.of_seed(seed) for seed in sorted({seed for each in results.groups.values() for seed in each.seeds})
+    ]
     for claim in _read(file):
-        verdicts = [_verdict(claim, world, results, learner) for world in claim["worlds"]]
-        claims.append(Claim(claim["id"], claim["says"], _overall([each.answer for each in verdicts]), tuple(verdicts)))
+        verdicts = [_verdict(claim, world, results, alone, learner) for world in claim["worlds"]]
+        answer = _overall([each.answer for each in verdicts])
+        claims.append(Claim(claim["id"], claim["says"], answer, tuple(verdicts), claim.get("title", claim["says"])))
     return claims
 
 
@@ -81,63 +122,73 @@ def _read(file: Path | None) -> list[dict[str, Any]]:
     return found
 
 
-def _verdict(claim: dict[str, Any], world: str, results: Results, learner: str) -> Verdict:
+def _verdict(claim: dict[str, Any], world: str, results: Results, alone: Sequence[Results], learner: str) -> Verdict:
     findings: list[Finding] = []
     for check in claim["check"]:
         if world in check.get("worlds", claim["worlds"]):
-            findings += _findings(check, Values(results, world, learner, int(claim.get("seeds", SEEDS))))
+            least = int(claim.get("seeds", SEEDS))
+            findings += _findings(
+                check, Values(results, world, learner, least), [Values(one, world, learner, 1) for one in alone]
+            )
     return Verdict(claim["id"], world, _overall([each.answer for each in findings]), tuple(findings))
 
 
-def _findings(check: dict[str, Any], of: Values) -> Iterator[Finding]:
-    margins = RULES[check["rule"]](check, of)
-    while True:
-        try:
-            margin = next(margins)
-        except StopIteration:
-            return
-        except Missing as missing:
-            yield Finding(f"{missing} has {missing.seeds} of {of.least} seeds", UNKNOWN, None, missing.seeds)
-            return
-        yield Finding(margin.what, YES if margin.found.low >= 0 else NO, margin.found, of.fewest)
+def _findings(check: dict[str, Any], of: Values, seeds: Sequence[Values]) -> Iterator[Finding]:
+    """A check's margins, and in how many seeds each of them is good by itself."""
+    by_seed = [list(_margins(check, one)) for one in seeds]
+    for place, margin in enumerate(_margins(check, of)):
+        if isinstance(margin, Missing):
+            yield Finding(f"{name(str(margin))} has {margin.seeds} of {of.least} seeds", UNKNOWN, None, margin.seeds)
+            continue
+        single = [each[place] for each in by_seed if place < len(each)]
+        held = sum(isinstance(each, Margin) and each.found.value >= 0 for each in single)
+        found = margin.found
+        answer = YES if found.low >= 0 else NO if found.high < 0 else UNCLEAR
+        yield Finding(margin.what, answer, found, of.fewest, margin.finds, margin.scale, held)
+
+
+def _margins(check: dict[str, Any], of: Values) -> Iterator[Margin | Missing]:
+    """What a rule yields, up to the first agent that is missing."""
+    try:
+        yield from RULES[check["rule"]](check, of)
+    except Missing as missing:
+        yield missing
 
 
 def _overall(answers: Sequence[str]) -> str:
-    """No if any part says no; else open if any part is; else yes."""
-    if NO in answers:
-        return NO
-    return UNKNOWN if UNKNOWN in answers or not answers else YES
+    return next((each for each in ANSWERS if each in answers), UNKNOWN)
 
 
 def as_records(claims: Sequence[Claim]) -> list[dict[str, Any]]:
-    """One entry per claim and world, and one per claim with `world` "all" for its overall answer."""
+    """One entry per claim and world, and one per claim with `world` "all": its answer and what it hangs on."""
     records: list[dict[str, Any]] = []
     for claim in claims:
         for verdict in claim.verdicts:
-            checks = [
-                {
-                    "what": each.what,
-                    "answer": each.answer,
-                    "seeds": each.seeds,
-                    "margin": None if each.margin is None else each.margin._asdict(),
-                }
-                for each in verdict.findings
-            ]
+            checks = [_record(each) for each in verdict.findings]
             records.append({"id": claim.id, "world": verdict.world, "answer": verdict.answer, "checks": checks})
-        records.append({"id": claim.id, "world": "all", "answer": claim.answer, "says": claim.says})
+        deciding = claim.deciding
+        records.append(
+            {
+                "id": claim.id,
+                "world": "all",
+                "answer": claim.answer,
+                "says": claim.says,
+                "holds_in": claim.holds_in,
+                "worlds": len(claim.verdicts),
+                "deciding": {"world": deciding.world, **_record(deciding.deciding)},
+            }
+        )
     return records
 
 
-def markdown(claims: Sequence[Claim]) -> str:
-    """Two tables: the answers, and the numbers behind them."""
-    lines = ["| claim | answer | what the paper says |", "|---|---|---|"]
-    lines += [f"| {claim.id} | **{claim.answer}** | {claim.says} |" for claim in claims]
-    lines += ["", "| claim | world | answer | margin over seeds [95 %] | which must not be negative | seeds |"]
-    lines += ["|---|---|---|---|---|---|"]
-    for claim in claims:
-        for verdict in claim.verdicts:
-            for each in verdict.findings:
-                what = each.what.replace("|", "\\|")
-                cells = (claim.id, verdict.world, each.answer, each.spoken(), what, str(each.seeds))
-                lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+def _record(finding: Finding) -> dict[str, Any]:
+    margin, relative = finding.margin, finding.relative
+    return {
+        "what": finding.what,
+        "finds": finding.finds,
+        "answer": finding.answer,
+        "seeds": finding.seeds,
+        "held": finding.held,
+        "margin": None if margin is None else margin._asdict(),
+        "relative": None if relative is None else relative._asdict(),
+    }

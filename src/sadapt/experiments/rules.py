@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sadapt.motivation.objectives import ARMS
+from sadapt.motivation.objectives import ARMS, OBJECTIVES
 from sadapt.report.adaptation import of_world
 from sadapt.report.statistics import Interval, interval
 from sadapt.report.stored import Results
 
 AGENTS = ("s-adapt", "s-max", "s-min", "extrinsic", "random")
+SHARES = ("alpha",)
+"""Columns that lie between 0 and 1."""
+SPOKEN = {"alpha": "share of S-Min"}
+
+
+class Scale(NamedTuple):
+    """What a margin is compared with, so that margins of different units can stand beside each other."""
+
+    size: float
+    of: str = ""
+    """What it is, if it is not 1."""
+
+
+ONE = Scale(1.0)
+ADAPTING = {
+    "waste": "share of episodes on the worse arm",
+    "area": "distance from Random over the run, relative to the better arm's agent,",
+    "final": "final distance from Random, relative to the better arm's agent,",
+    "cost": "steps, relative to the better arm's agent,",
+}
 
 
 class Margin(NamedTuple):
     """A check as a number that must not be negative."""
 
     what: str
+    """What is checked."""
+    finds: str
+    """The values behind it."""
     found: Interval
-
-
-def over(what: str, samples: tuple[np.ndarray, ...], statistic: Callable[..., Any]) -> Margin:
-    """The margin as a statistic over seeds."""
-    return Margin(what, interval(samples, statistic))
+    scale: Scale
 
 
 class Missing(Exception):
@@ -54,27 +73,54 @@ class Values:
             raise Missing(agent, 0)
         return values
 
+    def scale(self, column: str, bar: float = 0.0) -> Scale:
+        """From the lowest to the highest mean of the world's agents; the threshold itself where only one has runs."""
+        if column in SHARES:
+            return ONE
+        groups = (self.results.get(self.world, agent, learner=self.learner) for agent in AGENTS)
+        levels = [float(np.mean(each.final(column))) for each in groups if each is not None and column in each.columns]
+        span = float(np.ptp([level for level in levels if np.isfinite(level)] or [0.0]))
+        if span > 0:
+            return Scale(span, "of the agents' range")
+        return Scale(abs(bar), "of the threshold") if bar else ONE
+
 
 Rule = Callable[[dict[str, Any], Values], Iterator[Margin]]
 
 
+def name(agent: str) -> str:
+    """`S-Adapt`; `S-Adapt with the Gaussian`."""
+    objective, _, marginal = agent.partition(" ")
+    title = OBJECTIVES[objective].title if objective in OBJECTIVES else objective
+    return f"{title} with the {marginal.capitalize()}" if marginal else title
+
+
+def measure(check: dict[str, Any]) -> str:
+    return SPOKEN.get(check["column"], str(check["column"]))
+
+
+def means(samples: Sequence[np.ndarray]) -> str:
+    """`9.67 against 12.3`."""
+    return " against ".join(f"{float(_mean(each)):.3g}" for each in samples)
+
+
 def _value(check: dict[str, Any], of: Values) -> Iterator[Margin]:
     """x - at_least, or at_most - x."""
+    sign, side = (1, "at_least") if "at_least" in check else (-1, "at_most")
+    bar = float(check[side])
     for agent in check["agents"]:
-        column, samples = check["column"], (of(agent, check["column"]),)
-        if "at_least" in check:
-            least = float(check["at_least"])
-            yield over(f"{agent}: {column} - {least:g}", samples, lambda x, bar=least: _mean(x) - bar)
-        else:
-            most = float(check["at_most"])
-            yield over(f"{agent}: {most:g} - {column}", samples, lambda x, bar=most: bar - _mean(x))
+        samples = (of(agent, check["column"]),)
+        what = f"{measure(check)} of {name(agent)} {side.replace('_', ' ')} {bar:g}"
+        found = interval(samples, lambda x: sign * (_mean(x) - bar))
+        yield Margin(what, means(samples), found, of.scale(check["column"], bar))
 
 
 def _below(check: dict[str, Any], of: Values) -> Iterator[Margin]:
     """other - x."""
     column, agent, other = check["column"], check["agent"], check["than"]
     samples = (of(agent, column), of(other, column))
-    yield over(f"{column} of {other} - of {agent}", samples, lambda x, y: _mean(y) - _mean(x))
+    what = f"{measure(check)} of {name(agent)} below that of {name(other)}"
+    yield Margin(what, means(samples), interval(samples, lambda x, y: _mean(y) - _mean(x)), of.scale(column))
 
 
 def _par(check: dict[str, Any], of: Values) -> Iterator[Margin]:
@@ -82,22 +128,18 @@ def _par(check: dict[str, Any], of: Values) -> Iterator[Margin]:
     column, other, share = check["column"], check["than"], float(check["tolerance"])
     for agent in check["agents"]:
         samples = (of(agent, column), of(other, column), of("random", column))
-        yield over(
-            f"{column} of {agent} - of {other} + {share:g} |{other} - random|",
-            samples,
-            lambda x, y, r: _mean(x) - _mean(y) + share * np.abs(_mean(y) - _mean(r)),
-        )
+        found = interval(samples, lambda x, y, r: _mean(x) - _mean(y) + share * np.abs(_mean(y) - _mean(r)))
+        what = f"{measure(check)} of {name(agent)} on par with {name(other)}, to {share:.0%} of its lead over Random"
+        yield Margin(what, f"{means(samples[:2])}, Random {means(samples[2:])}", found, of.scale(column))
 
 
 def _close(check: dict[str, Any], of: Values) -> Iterator[Margin]:
     """tolerance |other| - |x - other|."""
     column, agent, other, share = check["column"], check["agent"], check["than"], float(check["tolerance"])
     samples = (of(agent, column), of(other, column))
-    yield over(
-        f"{share:g} {column} of {other} - |{agent} - {other}|",
-        samples,
-        lambda x, y: share * np.abs(_mean(y)) - np.abs(_mean(x) - _mean(y)),
-    )
+    found = interval(samples, lambda x, y: share * np.abs(_mean(y)) - np.abs(_mean(x) - _mean(y)))
+    what = f"{measure(check)} of {name(agent)} within {share:.0%} of {name(other)}"
+    yield Margin(what, means(samples), found, of.scale(column))
 
 
 def _extreme(check: dict[str, Any], of: Values) -> Iterator[Margin]:
@@ -107,19 +149,24 @@ def _extreme(check: dict[str, Any], of: Values) -> Iterator[Margin]:
     place = AGENTS.index(agent)
 
     def statistic(*drawn: np.ndarray) -> Any:
-        means = np.stack([_mean(each) for each in drawn])
-        low, high = means.min(axis=0), means.max(axis=0)
-        away = means[place] - low if end == "lowest" else high - means[place]
+        levels = np.stack([_mean(each) for each in drawn])
+        low, high = levels.min(axis=0), levels.max(axis=0)
+        away = levels[place] - low if end == "lowest" else high - levels[place]
         return share * (high - low) - away
 
-    yield over(f"{share:g} range - distance of {agent} from the {end} {column}", samples, statistic)
+    levels = [float(_mean(each)) for each in samples]
+    what = f"{measure(check)} of {name(agent)} the {end}, to {share:.0%} of the agents' range"
+    finds = f"{levels[place]:.3g}, all agents {min(levels):.3g} to {max(levels):.3g}"
+    yield Margin(what, finds, interval(samples, statistic), of.scale(column))
 
 
 def _further(check: dict[str, Any], of: Values) -> Iterator[Margin]:
     """|x - random| - |other - random| of the final entropies."""
     agent, other = check["agent"], check["than"]
     samples = tuple(of(each, "entropy") for each in (agent, other, "random"))
-    yield over(f"|H {agent} - H random| - |H {other} - H random|", samples, _lead)
+    what = f"{name(agent)} moves entropy further from Random than {name(other)}"
+    found = interval(samples, lambda *drawn: np.subtract(*_distances(*drawn)))
+    yield Margin(what, _spoken(*_distances(*samples)), found, of.scale("entropy"))
 
 
 def _equally_far(check: dict[str, Any], of: Values) -> Iterator[Margin]:
@@ -127,24 +174,33 @@ def _equally_far(check: dict[str, Any], of: Values) -> Iterator[Margin]:
     agent, other, factor = check["agent"], check["than"], float(check["factor"])
     samples = tuple(of(each, "entropy") for each in (agent, other, "random"))
 
-    def statistic(x: np.ndarray, y: np.ndarray, r: np.ndarray) -> Any:
-        far, near = np.abs(_mean(x) - _mean(r)), np.abs(_mean(y) - _mean(r))
+    def statistic(*drawn: np.ndarray) -> Any:
+        far, near = _distances(*drawn)
         return factor - np.maximum(far, near) / np.maximum(np.minimum(far, near), 1e-9)
 
-    yield over(f"{factor:g} - ratio of the distances of {agent} and {other} from random", samples, statistic)
+    what = f"{name(agent)} and {name(other)} move entropy equally far from Random, to a factor of {factor:g}"
+    yield Margin(what, _spoken(*_distances(*samples)), interval(samples, statistic), ONE)
 
 
 def _follows(check: dict[str, Any], of: Values) -> Iterator[Margin]:
-    """Share of the better arm's episodes - 1/2; nothing to show where the arms are as good as equal."""
-    up, down, random = (of(each, "entropy") for each in ("s-max", "s-min", "random"))
-    far, near = abs(_mean(up) - _mean(random)), abs(_mean(down) - _mean(random))
-    shares = of("s-adapt", "alpha")
-    if max(far, near) <= float(check["tolerance"]) * min(far, near):
-        yield over("arms are equal: either is right", (shares,), lambda x: np.ones_like(_mean(x)))
-    elif far > near:
-        yield over("S-Max moves entropy further: share of S-Max - 0.5", (shares,), lambda x: 0.5 - _mean(x))
-    else:
-        yield over("S-Min moves entropy further: share of S-Min - 0.5", (shares,), lambda x: _mean(x) - 0.5)
+    """Share of the better arm's episodes - 1/2; which arm that is, is as uncertain as the single agents' entropies.
+
+    Where the arms are as good as equal, either is right, and the margin is all that it can be.
+    """
+    tie = float(check["tolerance"])
+    samples = (*(of(each, "entropy") for each in ("s-max", "s-min", "random")), of("s-adapt", "alpha"))
+
+    def statistic(up: np.ndarray, down: np.ndarray, random: np.ndarray, shares: np.ndarray) -> Any:
+        far, near = _distances(up, down, random)
+        on_it = np.where(far > near, 1 - _mean(shares), _mean(shares))
+        return np.where(np.maximum(far, near) <= tie * np.minimum(far, near), 1.0, on_it) - 0.5
+
+    far, near = _distances(*samples[:3])
+    equal = max(far, near) <= tie * min(far, near)
+    better = "either, as both go equally far" if equal else name("s-max" if far > near else "s-min")
+    what = f"S-Adapt on the arm that moves entropy further: {better}"
+    finds = f"on S-Min in {float(_mean(samples[3])):.0%} of its last episodes"
+    yield Margin(what, finds, interval(samples, statistic), ONE)
 
 
 def _adapting(check: dict[str, Any], of: Values) -> Iterator[Margin]:
@@ -154,21 +210,24 @@ def _adapting(check: dict[str, Any], of: Values) -> Iterator[Margin]:
     measured = of_world(of.results, of.world, of.learner)
     assert measured is not None
     found: Interval = getattr(measured, check["measure"])
-    if "at_least" in check:
-        least = float(check["at_least"])
-        yield Margin(f"{check['measure']} - {least:g}", Interval(*(each - least for each in found)))
-    else:
-        most = float(check["at_most"])
-        turned = Interval(most - found.value, most - found.high, most - found.low)
-        yield Margin(f"{most:g} - {check['measure']}", turned)
+    side = "at_least" if "at_least" in check else "at_most"
+    bar = float(check[side])
+    above = Interval(*(each - bar for each in found))
+    margin = above if side == "at_least" else Interval(-above.value, -above.high, -above.low)
+    yield Margin(f"{ADAPTING[check['measure']]} {side.replace('_', ' ')} {bar:g}", f"{found.value:.3g}", margin, ONE)
 
 
 def _mean(values: np.ndarray) -> Any:
     return values.mean(axis=-1)
 
 
-def _lead(x: np.ndarray, y: np.ndarray, r: np.ndarray) -> Any:
-    return np.abs(_mean(x) - _mean(r)) - np.abs(_mean(y) - _mean(r))
+def _distances(x: np.ndarray, y: np.ndarray, r: np.ndarray) -> tuple[Any, Any]:
+    """Of two agents' mean entropies from Random's."""
+    return np.abs(_mean(x) - _mean(r)), np.abs(_mean(y) - _mean(r))
+
+
+def _spoken(far: float, near: float) -> str:
+    return f"{far:.3g} against {near:.3g} nats"
 
 
 RULES: dict[str, Rule] = {

@@ -160,9 +160,17 @@ def _is_pace(told: Any) -> bool:
     return isinstance(told, int | float) and 0 < told < math.inf
 
 
-def expected_seconds(sweep: Sweep, runs: Sequence[Planned], paces: dict[str, float], workers: int | None) -> float:
-    """How long the runs will take on so many cores: the sum over them, or the longest run if that is more."""
-    needs = [STARTUP + (run.settings.total_timesteps - sweep.standing(run).step) / paces[kind(run)] for run in runs]
+def expected_seconds(
+    sweep: Sweep, runs: Sequence[Planned], paces: dict[str, float], workers: int | None, *, anew: bool = False
+) -> float:
+    """How long the runs will take on so many cores: the sum over them, or the longest run if that is more.
+
+    `anew` counts them as if none had begun.
+    """
+    needs = []
+    for run in runs:
+        done = 0 if anew else sweep.standing(run).step
+        needs.append(STARTUP + (run.settings.total_timesteps - done) / paces[kind(run)])
     return max(sum(needs) / (workers or len(available())), max(needs, default=0.0))
 
 

@@ -19,10 +19,13 @@ PAGE = 7.0
 """Inches; the width of a page of two columns."""
 ROW = 1.35
 """Inches of height of a row of panels."""
+FEW = 2
+"""Worlds that are drawn in a column of text, a row each; more of them lie beside each other across a page."""
+ACROSS = 5
+"""Worlds beside each other on a page."""
 DASHES = (0, (4, 3))
-AGENTS = ("s-adapt", "s-max", "s-min", "extrinsic")
-"""The paper's that have a curve; Random is a line."""
-FIVE = (*AGENTS, "random")
+FIVE = ("s-adapt", "s-max", "s-min", "extrinsic", "random")
+"""The paper's agents; Random is a line."""
 STYLE: Any = {
     "font.size": 7,
     "axes.titlesize": 7,
@@ -67,6 +70,28 @@ class Curve(NamedTuple):
     middle: np.ndarray
     low: np.ndarray
     high: np.ndarray
+
+
+class Grid(NamedTuple):
+    """Panels by world, and the rows in which they lie."""
+
+    panels: dict[str, list[Any]]
+    """Of a world, one for each column of metrics."""
+    rows: Any
+    across: int
+    """Worlds beside each other; 0 where each has a row."""
+
+    def label(self, heads: dict[str, str]) -> None:
+        """Titles by world, and axes named once where neighbours share them."""
+        worlds = list(self.panels)
+        for place, (world, panels) in enumerate(self.panels.items()):
+            panels[0].set_title(f"{world}{chr(10) if self.across else ': '}{heads[world]}", loc="left")
+            for axes in panels:
+                lowest = place + max(self.across, 1) >= len(worlds) and (axes is panels[-1] or not self.across)
+                axes.set_xlabel("steps" if lowest else "", labelpad=1)
+                if self.across:
+                    axes.set_ylabel(axes.get_ylabel() if place % self.across == 0 else "", labelpad=2)
+                    axes.tick_params(labelbottom=axes is panels[-1])
 
 
 class Look(NamedTuple):
@@ -136,14 +161,15 @@ def uncover(figure: Any, panels: Any) -> None:
         notes = []
         for axes in row:
             lines = {str(line.get_label()): line for line in axes.lines if not str(line.get_label()).startswith("_")}
-            below = 21 if axes.get_xlabel() else 13
+            ticks = axes.xaxis.get_tick_params().get("labelbottom", True)
+            below = 21 if axes.get_xlabel() else 13 if ticks else 4
             letters = int(30 * figure.get_figwidth() / COLUMN * 2 / len(row))
             notes.append(reveal(axes, lines, size=5.5, letters=letters, below=below) if axes.get_visible() else 0)
         figure.set_figheight(figure.get_figheight() + 0.09 * max(notes))
 
 
-def finish(axes: Any, column: str, *, last: bool) -> None:
-    """Labels, ticks and limits of a panel."""
+def finish(axes: Any, column: str) -> None:
+    """Label, ticks and limits of a panel."""
     axes.set_ylabel(SPOKEN.get(column, column), labelpad=2)
     axes.spines[["top", "right"]].set_visible(False)
     axes.xaxis.set_major_formatter(spoken_steps)
@@ -152,8 +178,6 @@ def finish(axes: Any, column: str, *, last: bool) -> None:
     if column == "alpha":
         axes.set_ylim(-0.04, 1.04)
         axes.set_yticks([0, 0.5, 1])
-    if last:
-        axes.set_xlabel("steps", labelpad=1)
 
 
 def spoken_steps(value: float, _: Any) -> str:
@@ -184,8 +208,27 @@ def page(rows: int, columns: int, *, width: float = COLUMN, heights: Sequence[fl
     return figure, figure.subplots(rows, columns, squeeze=False, height_ratios=heights)
 
 
+def worlds_grid(worlds: Sequence[str], columns: Sequence[str], heights: Sequence[float] = ()) -> tuple[Any, Grid]:
+    """A figure with panels for every world: a row each, or on a page beside each other with the columns below."""
+    if len(worlds) <= FEW:
+        figure, rows = page(len(worlds), len(columns))
+        return figure, Grid({world: list(row) for world, row in zip(worlds, rows, strict=True)}, rows, 0)
+    blocks = -(-len(worlds) // ACROSS)
+    across = -(-len(worlds) // blocks)
+    deep = len(columns)
+    figure, rows = page(deep * blocks, across, width=PAGE, heights=tuple(heights or (1.0,) * deep) * blocks)
+    places = [list(rows[deep * block : deep * (block + 1), at]) for block in range(blocks) for at in range(across)]
+    for panels in places[len(worlds) :]:
+        for axes in panels:
+            axes.set_visible(False)
+    return figure, Grid(dict(zip(worlds, places, strict=False)), rows, across)
+
+
 def legend(figure: Any, panels: Any, columns: int) -> None:
-    """One legend for all panels, on top, in as many columns as there is room for; then what is hidden is uncovered."""
+    """One legend for all panels, on top, in as many columns as there is room for; then what is hidden is uncovered.
+
+    One curve alone needs none.
+    """
     named: dict[str, Any] = {}
     for axes in np.ravel(panels):
         handles, names = axes.get_legend_handles_labels()
@@ -193,15 +236,17 @@ def legend(figure: Any, panels: Any, columns: int) -> None:
     order = [OBJECTIVES[name].title for name in FIVE]
     known = sorted(named, key=lambda label: next((i for i, name in enumerate(order) if label.startswith(name)), 9))
     fitting = int(68 * figure.get_figwidth() / COLUMN / (max(map(len, known), default=1) + 4))
-    figure.legend(
-        [named[label] for label in known],
-        known,
-        loc="outside upper center",
-        ncols=max(1, min(columns, fitting)),
-        frameon=False,
-        handlelength=1.4,
-        columnspacing=1.1,
-        handletextpad=0.5,
-    )
-    figure.set_figheight(figure.get_figheight() + 0.13 * (-(-len(known) // max(1, min(columns, fitting))) - 1))
+    fitting = max(1, min(columns, fitting))
+    if len(known) > 1:
+        figure.legend(
+            [named[label] for label in known],
+            known,
+            loc="outside upper center",
+            ncols=fitting,
+            frameon=False,
+            handlelength=1.4,
+            columnspacing=1.1,
+            handletextpad=0.5,
+        )
+        figure.set_figheight(figure.get_figheight() + 0.13 * (-(-len(known) // fitting) - 1))
     uncover(figure, panels)

@@ -2,65 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sadapt.errors import UserError, nearest
-from sadapt.motivation.objectives import COLOURS, OBJECTIVES
+from sadapt.motivation.objectives import ARMS, COLOURS, OBJECTIVES
 from sadapt.report import pictures
-from sadapt.report.drawing import (
-    AGENTS,
-    DASHES,
-    FIVE,
-    PAGE,
-    STYLE,
-    Look,
-    draw_agent,
-    finish,
-    legend,
-    page,
-    spoken_count,
-)
+from sadapt.report.drawing import DASHES, FIVE, STYLE, Look, draw_agent, finish, legend, page, spoken_count, worlds_grid
 from sadapt.report.statistics import bootstrap, interquartile_mean
 from sadapt.report.stored import Group, Results
 
-ACROSS = 5
-"""Worlds beside each other in a figure as wide as a page."""
 MARGINALS = {"auto": ("Bernoulli", "#009E73", "-"), "gaussian": ("Gaussian", "#E69F00", (0, (5, 1.5)))}
 
 
-def agents(worlds: Sequence[str], columns: Sequence[str] = ("return", "surprise")) -> Callable[[Look], Any]:
-    """A figure with a row per world: the agents' curves, Random as a line."""
+class Figure(NamedTuple):
+    """A picture of stored runs."""
+
+    title: str
+    caption: str
+    """What to see in it."""
+    draw: Callable[[Look], Any]
+    """None where there are no runs for it."""
+
+
+def agents(
+    worlds: Sequence[str] = (),
+    columns: Sequence[str] = ("return", "surprise"),
+    *,
+    names: Sequence[str] = FIVE,
+    needed: Sequence[str] = (),
+    heights: Sequence[float] = (),
+) -> Callable[[Look], Any]:
+    """The agents' curves, Random as a line, in these worlds or in all that have runs of the needed agents."""
 
     def draw(look: Look) -> Any:
-        present = [world for world in worlds if _groups(look, world)]
+        found = {world: _groups(look, world, names) for world in worlds or look.results.worlds(look.learner)}
+        present = {
+            world: groups for world, groups in found.items() if groups and all(name in groups for name in needed)
+        }
         if not present:
             return None
-        figure, panels = page(len(present), len(columns))
-        for world, row in zip(present, panels, strict=True):
-            groups = _groups(look, world)
-            for column, axes in zip(columns, row, strict=True):
-                for name in AGENTS:
-                    if name in groups:
-                        draw_agent(axes, look, groups[name], column, COLOURS[name], OBJECTIVES[name].title)
-                if "random" in groups and column in groups["random"].columns:
-                    level = float(np.mean(groups["random"].final(column)))
-                    axes.axhline(
-                        level, color=COLOURS["random"], linewidth=1, linestyle=DASHES, label="Random", zorder=1
-                    )
-                finish(axes, column, last=world == present[-1])
-            row[0].set_title(f"{world}: {spoken_count(_all(look, groups.values()))}", loc="left")
-        legend(figure, panels, 5)
+        figure, grid = worlds_grid(list(present), columns, heights)
+        for world, groups in present.items():
+            for column, axes in zip(columns, grid.panels[world], strict=True):
+                for name, group in groups.items():
+                    if name != "random":
+                        draw_agent(axes, look, group, column, COLOURS[name], OBJECTIVES[name].title)
+                _draw_random(axes, groups, column)
+                finish(axes, column)
+        grid.label({world: spoken_count(_all(look, groups.values())) for world, groups in present.items()})
+        legend(figure, grid.rows, 5)
         return figure
 
     return draw
 
 
-def _groups(look: Look, world: str) -> dict[str, Group]:
-    found = {name: look.results.get(world, name, learner=look.learner) for name in FIVE}
+def _groups(look: Look, world: str, names: Sequence[str] = FIVE) -> dict[str, Group]:
+    found = {name: look.results.get(world, name, learner=look.learner) for name in names}
     return {name: group for name, group in found.items() if group is not None}
 
 
@@ -69,110 +70,113 @@ def _all(look: Look, groups: Iterable[Group]) -> list[Group]:
     return [each for group in groups for each in look.results.variants(group)]
 
 
+def _draw_random(axes: Any, groups: Mapping[str, Group], column: str) -> None:
+    """Random's level: of its runs, or as every run measures it before training."""
+    if "random" in groups:
+        levels = groups["random"].final(column) if column in groups["random"].columns else np.array([np.nan])
+    elif column == "entropy":
+        levels = next(iter(groups.values())).columns["h_random"]
+    else:
+        return
+    if np.isfinite(level := float(np.mean(levels))):
+        axes.axhline(level, color=COLOURS["random"], linewidth=1, linestyle=DASHES, label="Random", zorder=1)
+
+
 def marginals(look: Look) -> Any:
     """S-Adapt under the two marginals: surprise is not comparable between them, so the arm stands beside the return."""
     pairs = {
-        world: [(kind, look.results.get(world, "s-adapt", marginal=kind, learner=look.learner)) for kind in MARGINALS]
+        world: {kind: look.results.get(world, "s-adapt", marginal=kind, learner=look.learner) for kind in MARGINALS}
         for world in look.results.worlds(look.learner)
     }
-    present = {world: pair for world, pair in pairs.items() if all(group is not None for _, group in pair)}
+    present = {world: pair for world, pair in pairs.items() if all(group is not None for group in pair.values())}
     if not present:
         return None
-    figure, panels = page(len(present), 2)
-    for (world, pair), row in zip(present.items(), panels, strict=True):
-        groups = [group for _, group in pair if group is not None]
-        for column, axes in zip(("return", "alpha"), row, strict=True):
-            for kind, group in pair:
+    figure, grid = worlds_grid(list(present), ("return", "alpha"))
+    heads = {}
+    for world, pair in present.items():
+        groups = {kind: group for kind, group in pair.items() if group is not None}
+        for column, axes in zip(("return", "alpha"), grid.panels[world], strict=True):
+            for kind, group in groups.items():
                 name, colour, style = MARGINALS[kind]
-                if group is not None:
-                    draw_agent(axes, look, group, column, colour, name, style)
-            finish(axes, column, last=world == list(present)[-1])
-        row[0].set_title(f"{world}: {spoken_count(_all(look, groups))}", loc="left")
-    legend(figure, panels, 2)
-    return figure
-
-
-def adaptive(worlds: Sequence[str] | None, columns: Sequence[str]) -> Callable[[Look], Any]:
-    """S-Adapt alone: a row per world, or small panels of one column where there are many worlds."""
-
-    def draw(look: Look) -> Any:
-        wanted = look.results.worlds(look.learner) if worlds is None else worlds
-        groups = {world: look.results.get(world, "s-adapt", learner=look.learner) for world in wanted}
-        present = {world: group for world, group in groups.items() if group is not None}
-        if not present:
-            return None
-        figure, panels = page(-(-len(present) * len(columns) // 2), 2)
-        places = iter(np.ravel(panels))
-        colour = COLOURS["s-adapt"]
-        for index, (world, group) in enumerate(present.items()):
-            for column in columns:
-                axes = next(places)
-                draw_agent(axes, look, group, column, colour, "S-Adapt")
-                random = look.results.get(world, "random", learner=look.learner)
-                if column == "return" and random is not None:
-                    axes.axhline(float(np.mean(random.final(column))), color=COLOURS["random"], linestyle=DASHES)
-                finish(axes, column, last=index >= len(present) - (1 if len(columns) > 1 else 2))
-                if column == columns[0]:
-                    axes.set_title(f"{world}\n{spoken_count(_all(look, [group]))}", loc="left")
-        for axes in places:
-            axes.set_visible(False)
-        if any(len(look.results.variants(group)) > 1 for group in present.values()):
-            legend(figure, panels, 2)
-        return figure
-
-    return draw
-
-
-def between(look: Look) -> Any:
-    """S-Adapt between its two single objectives: entropy against a random agent's, the share of S-Min below it."""
-    names = ("s-max", "s-min", "s-adapt")
-    found = {world: _groups(look, world) for world in look.results.worlds(look.learner)}
-    present = {world: groups for world, groups in found.items() if all(name in groups for name in names)}
-    if not present:
-        return None
-    columns = min(len(present), ACROSS)
-    blocks = -(-len(present) // columns)
-    figure, panels = page(2 * blocks, columns, width=PAGE * columns / ACROSS, heights=(1.0, 0.45) * blocks)
-    for place in range(blocks * columns):
-        above, below = panels[2 * (place // columns) : 2 * (place // columns) + 2, place % columns]
-        if place >= len(present):
-            above.set_visible(False)
-            below.set_visible(False)
-            continue
-        world = list(present)[place]
-        groups = {name: present[world][name] for name in names}
-        for name, group in groups.items():
-            draw_agent(above, look, group, "entropy", COLOURS[name], OBJECTIVES[name].title)
-        level = float(np.mean(groups["s-adapt"].columns["h_random"]))
-        above.axhline(level, color=COLOURS["random"], linewidth=1, linestyle=DASHES, label="Random", zorder=1)
-        draw_agent(below, look, groups["s-adapt"], "alpha", COLOURS["s-adapt"], OBJECTIVES["s-adapt"].title)
-        above.set_title(f"{world}\n{spoken_count(_all(look, groups.values()))}", loc="left")
-        finish(above, "entropy", last=False)
-        finish(below, "alpha", last=True)
-        above.tick_params(labelbottom=False)
-        for axes in (above, below):
-            axes.set_ylabel(axes.get_ylabel() if place % columns == 0 else "")
-    legend(figure, panels, 4)
+                draw_agent(axes, look, group, column, colour, name, style)
+            finish(axes, column)
+        heads[world] = spoken_count(_all(look, groups.values()))
+    grid.label(heads)
+    legend(figure, grid.rows, 2)
     return figure
 
 
 MAZES = ("maze-small", "maze-large")
-DIDACTIC = (*MAZES, "butterflies-small", "butterflies-large", "tetris")
 DENSITIES = tuple(f"butterflies-{name}" for name in ("very-high", "high", "medium", "low", "very-low"))
 MINATAR = tuple(f"minatar-{name}" for name in ("asterix", "breakout", "freeway", "seaquest", "space-invaders"))
 
-FIGURES: dict[str, Callable[[Look], Any]] = {
-    "F1": lambda look: pictures.behaviours(look.results, look.learner),
-    "F2": agents(MAZES),
-    "F3": agents(("butterflies-small", "butterflies-large")),
-    "F4": agents(("tetris",), ("deaths", "surprise")),
-    "F5": agents(MINATAR),
-    "F6": agents(("atari-freeway",)),
-    "F7": marginals,
-    "F8": lambda look: pictures.maps(MAZES),
-    "F9": adaptive(DENSITIES, ("return", "alpha")),
-    "F10": adaptive(None, ("alpha",)),
-    "F11": between,
+FIGURES: dict[str, Figure] = {
+    "F1": Figure(
+        "Maze and Butterflies; what S-Max and S-Min do there",
+        "The start, and the end of an episode with the agent's way drawn in: in the maze S-Max goes everywhere and "
+        "S-Min stays; among butterflies S-Max keeps away and S-Min catches them.",
+        lambda look: pictures.behaviours(look.results, look.learner),
+    ),
+    "F2": Figure(
+        "Maze, small and large",
+        "Return is the share of episodes that reach the goal. Who seeks surprise gets there, S-Max and S-Adapt with "
+        "it; Extrinsic stays at 0, since it hardly ever meets the reward that it would learn from.",
+        agents(MAZES),
+    ),
+    "F3": Figure(
+        "Butterflies, small and large",
+        "Return is the number of butterflies caught. Who avoids surprise catches them: S-Adapt comes down to S-Min's "
+        "surprise and nearly up to Extrinsic's return; S-Max catches fewer than Random.",
+        agents(("butterflies-small", "butterflies-large")),
+    ),
+    "F4": Figure(
+        "Tetris",
+        "Deaths in 200 steps instead of the return, which is -100 times that. S-Min and S-Adapt come down to "
+        "Extrinsic's deaths, at much less surprise than Extrinsic's.",
+        agents(("tetris",), ("deaths", "surprise")),
+    ),
+    "F5": Figure(
+        "MinAtar",
+        "Return above, surprise below. S-Adapt's curve joins S-Max's or S-Min's in every game; only where surprise "
+        "and score go together, in Breakout and Freeway, does that also earn what Extrinsic earns, or nearly.",
+        agents(MINATAR),
+    ),
+    "F6": Figure(
+        "Atari Freeway",
+        "Return is the number of crossings: does an agent that only seeks surprise cross at all, and as often as "
+        "one that is paid for it?",
+        agents(("atari-freeway",)),
+    ),
+    "F7": Figure(
+        "Gaussian against Bernoulli marginal, S-Adapt",
+        "Return above, share of S-Min episodes below. On binary worlds the Bernoulli marginal decides for an arm "
+        "and earns more; with the Gaussian the share stays away from 0 and 1.",
+        marginals,
+    ),
+    "F8": Figure(
+        "The two mazes",
+        "The maps as an episode begins: the way to the goal is longer than it looks, and a random walk hardly ever "
+        "finds it.",
+        lambda look: pictures.maps(MAZES),
+    ),
+    "F9": Figure(
+        "Five densities of butterflies, the densest first",
+        "Butterflies caught above, share of S-Min episodes below. The paper's S-Adapt goes to S-Max where "
+        "butterflies are dense; here the share goes to 1 at every density.",
+        agents(DENSITIES, ("return", "alpha")),
+    ),
+    "F10": Figure(
+        "The share of S-Min episodes over time",
+        "S-Adapt's decision in every world: from one half, where the arms take turns, to 1 (S-Min) or 0 (S-Max). "
+        "The sooner it is there, the fewer episodes are spent on the other arm.",
+        agents(columns=("alpha",), names=("s-adapt",)),
+    ),
+    "F11": Figure(
+        "S-Adapt between its two single objectives",
+        "Entropy above, share of S-Min episodes below. As soon as the share has left one half, S-Adapt's curve "
+        "joins that of the arm which is further from Random.",
+        agents(columns=("entropy", "alpha"), names=(*ARMS, "s-adapt"), needed=(*ARMS, "s-adapt"), heights=(1.0, 0.45)),
+    ),
 }
 """Every figure of the paper, and F10 and F11, which are ours."""
 
@@ -185,19 +189,20 @@ def draw(
     learner: str = "pqn",
     aggregate: bool = False,
     tell: Callable[[str, float], None] | None = None,
+    figures: Mapping[str, Figure] = FIGURES,
 ) -> dict[str, list[Path]]:
     """Draws the figures for which there are runs, as PNG and SVG; an empty list for each that has none."""
     import matplotlib
 
     for name in only:
-        if name not in FIGURES:
-            raise UserError(f"unknown figure {name!r}: {nearest(name, FIGURES)}")
+        if name not in figures:
+            raise UserError(f"unknown figure {name!r}: {nearest(name, figures)}")
     out.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, list[Path]] = {}
-    wanted = [name for name in FIGURES if not only or name in only]
+    wanted = [name for name in figures if not only or name in only]
     with matplotlib.rc_context(STYLE):
         for done, name in enumerate(wanted, 1):
-            figure = FIGURES[name](Look(results, learner, aggregate))
+            figure = figures[name].draw(Look(results, learner, aggregate))
             drawn[name] = [] if figure is None else _save(figure, out, name, learner, aggregate)
             if tell is not None:
                 tell(name, done / len(wanted))

@@ -39,6 +39,12 @@ class Group(NamedTuple):
     settings: dict[str, Any] = {}  # noqa: RUF012 (shared, and never written to)
     """As they are stored, but for the seed."""
 
+    def of_seed(self, seed: int) -> Group:
+        """That seed's run alone."""
+        place = self.seeds.index(seed)
+        columns = {name: values[place : place + 1] for name, values in self.columns.items()}
+        return self._replace(folders=self.folders[place : place + 1], seeds=(seed,), columns=columns)
+
     def final(self, column: str) -> np.ndarray:
         """Per seed, the mean of the last tenth of the run."""
         steps, values = self.columns["step"][0], self.columns[column]
@@ -84,6 +90,15 @@ class Results(NamedTuple):
     def variants(self, group: Group) -> tuple[Group, ...]:
         """A group, and the same agent's of other settings."""
         return (group, *self.others.get(group.agent, ()))
+
+    def all_groups(self) -> list[Group]:
+        """Every group, each agent's variants beside each other."""
+        return [each for group in self.groups.values() for each in self.variants(group)]
+
+    def of_seed(self, seed: int) -> Results:
+        """That seed's runs alone."""
+        groups = {agent: group.of_seed(seed) for agent, group in self.groups.items() if seed in group.seeds}
+        return self._replace(groups=groups, others={})
 
     def worlds(self, learner: str) -> list[str]:
         return sorted({agent.env for agent in self.groups if agent.learner == learner})
