@@ -91,6 +91,7 @@ def atari(
         eye=Eye(look, (size, size, 1)),
         about=about,
         open=lambda num_envs: AtariWorlds(title, num_envs, side),
+        aside=True,
     )
 
 

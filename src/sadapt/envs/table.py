@@ -191,7 +191,7 @@ _row(
     horizon=2_048,
     size=(84, 84),
     compiled=False,
-    fast_steps=1_000_000,
+    fast_steps=2_000_000,
     usual=ATARI_USUAL,
     learners=ATARI_LEARNERS,
 )
