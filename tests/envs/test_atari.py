@@ -88,11 +88,26 @@ def test_a_smaller_screen_shows_the_same_game():
     np.testing.assert_allclose(small[..., 0], means, atol=1.5)
 
 
+def test_games_without_idle_frames_begin_and_go_on_alike():
+    pytest.importorskip("ale_py")
+    opened = freeway(settings=AtariSettings(screen_size=42, noop_max=0)).open(2)
+    try:
+        first, other = (opened.restart(jax.random.key(seed), np.ones(2, bool)) for seed in (1, 2))
+        np.testing.assert_array_equal(first, other)
+        for _ in range(20):
+            screens = opened.step(jax.random.key(0), np.asarray([1, 1])).obs
+        np.testing.assert_array_equal(screens[0], screens[1])
+    finally:
+        opened.close()
+
+
 def test_fast_eyes_are_small_and_the_papers_are_the_papers():
     fast, paper = (preset("atari-freeway", name) for name in ("fast", "paper"))
     assert (fast.network.name, fast.world.settings.screen_size) == ("screen", 42)
     assert (paper.network.name, paper.world.settings.screen_size) == ("auto", 84)
     assert preset("atari:pong", "fast").world.settings.screen_size == 42
+    idle = [each.world.settings.noop_max for each in (fast, paper, preset("atari:pong", "fast"))]
+    assert idle == [0, 30, 30]
     shapes = jax.eval_shape(build(paper).parts.task.network(3).init, jax.random.key(0))
     assert shapes["arm_0"]["obs"]["conv_0"]["weight"].shape == (8, 8, 4, 32)
     assert shapes["arm_0"]["head"]["dense_0"]["weight"].shape[0] == 512

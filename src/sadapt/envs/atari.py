@@ -16,7 +16,7 @@ from sadapt.errors import UserError, nearest
 from sadapt.registry import find
 
 Array = jax.Array
-SIDE, SKIP, STACK, NOOPS = 84, 4, 4, 30
+SIDE, SKIP, STACK = 84, 4, 4
 """As Mnih et al. have it; `fast` sees a smaller side."""
 PICTURE = 252
 """Side of what is shown in films, about."""
@@ -90,7 +90,7 @@ def atari(
         stack=STACK,
         eye=Eye(look, (size, size, 1)),
         about=about,
-        open=lambda num_envs: AtariWorlds(title, num_envs, side),
+        open=lambda num_envs: AtariWorlds(title, num_envs, side, settings.noop_max),
         aside=True,
     )
 
@@ -98,7 +98,7 @@ def atari(
 class AtariWorlds:
     """Games side by side, in ale-py's own threads."""
 
-    def __init__(self, title: str, num_envs: int, side: int = SIDE) -> None:
+    def __init__(self, title: str, num_envs: int, side: int, noop_max: int) -> None:
         self._title = title
         self._worlds: Any = _ale_py("ale_py.vector_env").AtariVectorEnv(
             title,
@@ -107,7 +107,7 @@ class AtariWorlds:
             img_width=side,
             frameskip=SKIP,
             stack_num=1,
-            noop_max=NOOPS,
+            noop_max=noop_max,
             use_fire_reset=False,
             episodic_life=False,
             repeat_action_probability=0.0,

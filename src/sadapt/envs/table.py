@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
-from sadapt.fields import Bound, Checked, Count
+from sadapt.fields import Bound, Checked, Count, Whole
 from sadapt.registry import TABLES, register
 
 
@@ -54,6 +54,8 @@ class AtariSettings(WorldSettings):
     """Side of the grey frames that the policy sees of an Atari screen, four at a time."""
     frame_size: Count = 21
     """Side of the grey frame that the marginal sees of an Atari screen."""
+    noop_max: Whole = 30
+    """Most idle frames, a number drawn by chance, before an Atari game begins; 0 begins every game alike."""
 
 
 class Family(NamedTuple):
@@ -134,6 +136,8 @@ ATARI_LEARNERS = {
     "pqn": ATARI_FAST,
     "ppo": ATARI_FAST,
 }
+FREEWAY_ALIKE = {"noop_max": 0}
+"""In Freeway the traffic is all that idle frames change, and it moves entropy more than the agent can (lab note 21)."""
 
 
 def _row(name: str, maker: str, family: Family, settings: type, **hints: Any) -> None:
@@ -193,7 +197,7 @@ _row(
     compiled=False,
     fast_steps=2_000_000,
     usual=ATARI_USUAL,
-    learners=ATARI_LEARNERS,
+    learners={**ATARI_LEARNERS, "pqn": ATARI_FAST | FREEWAY_ALIKE, "ppo": ATARI_FAST | FREEWAY_ALIKE},
 )
 register(
     "env",
