@@ -65,8 +65,57 @@ def test_the_marginal_sees_the_mean_of_blocks(size):
 
 
 def test_a_size_that_does_not_divide_the_screen():
-    with pytest.raises(UserError, match=r"--frame-size must divide 84 .*; got 20"):
+    with pytest.raises(UserError, match=r"--frame-size must divide 84, .* \(1, 2, 3, 4, 6, 7, 12, .*\); got 20"):
         freeway(settings=AtariSettings(frame_size=20))
+    with pytest.raises(UserError, match=r"--frame-size must divide 42, .* 14, 21, 42\); got 28"):
+        freeway(settings=AtariSettings(screen_size=42, frame_size=28))
+
+
+def test_a_smaller_screen_shows_the_same_game():
+    pytest.importorskip("ale_py")
+    screens = []
+    for side in (84, 42):
+        env = freeway(settings=AtariSettings(screen_size=side))
+        opened = env.open(2)
+        try:
+            screens.append(play(opened, 1))
+            assert (env.policy_shape, env.input_shape) == ((side, side, 4), (21, 21, 1))
+            assert opened.render().shape == (252, 252, 3)
+        finally:
+            opened.close()
+    large, small = screens
+    means = large.reshape(21, 2, 42, 2, 42, 2).mean(axis=(3, 5))
+    np.testing.assert_allclose(small[..., 0], means, atol=1.5)
+
+
+def test_games_without_idle_frames_begin_and_go_on_alike():
+    pytest.importorskip("ale_py")
+    opened = freeway(settings=AtariSettings(screen_size=42, noop_max=0)).open(2)
+    try:
+        first, other = (opened.restart(jax.random.key(seed), np.ones(2, bool)) for seed in (1, 2))
+        np.testing.assert_array_equal(first, other)
+        for _ in range(20):
+            screens = opened.step(jax.random.key(0), np.asarray([1, 1])).obs
+        np.testing.assert_array_equal(screens[0], screens[1])
+    finally:
+        opened.close()
+
+
+def test_fast_eyes_are_small_and_the_papers_are_the_papers():
+    fast, paper = (preset("atari-freeway", name) for name in ("fast", "paper"))
+    assert (fast.network.name, fast.world.settings.screen_size) == ("screen", 42)
+    assert (paper.network.name, paper.world.settings.screen_size) == ("auto", 84)
+    assert preset("atari:pong", "fast").world.settings.screen_size == 42
+    idle = [each.world.settings.noop_max for each in (fast, paper, preset("atari:pong", "fast"))]
+    assert idle == [0, 30, 30]
+    shapes = jax.eval_shape(build(paper).parts.task.network(3).init, jax.random.key(0))
+    assert shapes["arm_0"]["obs"]["conv_0"]["weight"].shape == (8, 8, 4, 32)
+    assert shapes["arm_0"]["head"]["dense_0"]["weight"].shape[0] == 512
+
+
+def test_a_network_that_is_asked_for_is_had():
+    assert preset("atari-freeway", "fast", network="plain").network.name == "plain"
+    assert preset("atari-freeway", "fast", network="auto").network.name == "auto"
 
 
 def test_a_million_frames_fit_into_eight_gigabytes():

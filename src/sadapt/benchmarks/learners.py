@@ -31,6 +31,8 @@ PQN_TARGETS = {
     "minatar-freeway": 8_000,
     "minatar-breakout": 8_000,
 }
+ATARI_TARGETS = {"s-min": 800, "s-adapt": 800}
+"""Steps per second of PQN on Atari Freeway, the games themselves included, by objective."""
 ADAPTING = ("maze-small", "butterflies-large", "minatar-breakout")
 """Where S-Adapt is timed beside S-Min."""
 REFERENCE_GFLOPS = 70.0
@@ -97,13 +99,23 @@ def dqn_rates(*buffer_sizes: int, steps: int, seconds: float) -> list[float]:
 def atari_training(objective: str, *, steps: int) -> Call:
     """Trains the paper's DQN on Atari Freeway `steps` steps a call, around ale-py's games."""
     changes = {"buffer_size": 5_000, "learning_starts": 200, "target_network_frequency": steps}
-    prog = build(dqn_settings("atari-freeway", **{**changes, "objective": objective}))
+    return outside_training(build(dqn_settings("atari-freeway", **{**changes, "objective": objective})))
+
+
+def outside_training(prog: Program) -> Call:
+    """Trains a chunk a call in worlds that are not written in JAX, after the warm-up phase."""
     assert isinstance(prog.env, HostEnv)
-    worlds = prog.env.open(1)
+    worlds = prog.env.open(prog.sizes.num_envs)
     chunks = host.run(prog, worlds, host.start(prog, worlds, jax.random.key(0), nobody()))
     for _ in range(prog.learner.warmup_steps // prog.learner.chunk_steps):
         next(chunks)
     return lambda: jax.block_until_ready(next(chunks))
+
+
+def atari_pqn_rate(objective: str, *, seconds: float) -> float:
+    """Environment steps per second of PQN with the fast preset on Atari Freeway, around ale-py's games."""
+    prog = build(changed(preset("atari-freeway", "fast"), "objective", objective))
+    return prog.learner.chunk_steps / best_seconds(outside_training(prog), seconds=seconds)
 
 
 def pqn_rate(name: str, *, seconds: float) -> float:

@@ -58,6 +58,10 @@ def _learners(seconds: float) -> Iterator[Row]:
 
     for name, target in learners.PQN_TARGETS.items():
         yield row(f"pqn fast, {name}", learners.pqn_rate(name, seconds=seconds), "steps/s", target, "target")
+    if find_spec("ale_py") is not None:
+        for objective, target in learners.ATARI_TARGETS.items():
+            rate = learners.atari_pqn_rate(objective, seconds=PATIENCE * seconds)
+            yield row(f"pqn fast, atari-freeway, {objective}", rate, "steps/s", target, "target")
     for name in learners.ADAPTING:
         ours, single = learners.adapting_rates(name, seconds=seconds)
         yield row(f"pqn fast, {name}, s-adapt", ours, "steps/s", single, "s-min")

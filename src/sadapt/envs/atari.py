@@ -1,4 +1,4 @@
-"""Atari through ale-py's vector environment, preprocessed as Mnih et al. (2015) do it."""
+"""Atari through ale-py's vector environment, preprocessed as Mnih et al. (2015) do it, on screens of any size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from sadapt.errors import UserError, nearest
 from sadapt.registry import find
 
 Array = jax.Array
-SIDE, SKIP, STACK, NOOPS = 84, 4, 4, 30
+SIDE, SKIP, STACK = 84, 4, 4
+"""As Mnih et al. have it; `fast` sees a smaller side."""
+PICTURE = 252
+"""Side of what is shown in films, about."""
 LONGEST = 27_000
 """Steps after which every game is stopped: half an hour of frames."""
 HORIZON = 2_048
@@ -63,11 +66,12 @@ def _ale_py(module: str) -> Any:
 def atari(
     title: str, actions: tuple[str, ...], name: str, settings: AtariSettings, *, horizon: int, about: str
 ) -> HostEnv:
-    """Grey frames of 84 x 84, four at a time for the policy, one of `frame_size` squared for the marginal."""
-    size = settings.frame_size
-    if SIDE % size:
-        raise UserError(f"--frame-size must divide {SIDE} (7, 12, 14, 21, 28, 42, 84, ...); got {size}")
-    block = SIDE // size
+    """Grey frames of `screen_size` squared, four at a time for the policy, one of `frame_size` for the marginal."""
+    side, size = settings.screen_size, settings.frame_size
+    if side % size:
+        possible = ", ".join(str(each) for each in range(1, side + 1) if side % each == 0)
+        raise UserError(f"--frame-size must divide {side}, the --screen-size ({possible}); got {size}")
+    block = side // size
 
     def look(obs: Array) -> Array:
         """Means of blocks, added up as whole numbers, which XLA does ten times as fast."""
@@ -76,7 +80,7 @@ def atari(
 
     return HostEnv(
         name=name,
-        obs_shape=(SIDE, SIDE, 1),
+        obs_shape=(side, side, 1),
         obs_dtype=np.uint8,
         channels=("grey",),
         actions=actions,
@@ -86,28 +90,29 @@ def atari(
         stack=STACK,
         eye=Eye(look, (size, size, 1)),
         about=about,
-        open=lambda num_envs: AtariWorlds(title, num_envs),
+        open=lambda num_envs: AtariWorlds(title, num_envs, side, settings.noop_max),
+        aside=True,
     )
 
 
 class AtariWorlds:
     """Games side by side, in ale-py's own threads."""
 
-    def __init__(self, title: str, num_envs: int) -> None:
+    def __init__(self, title: str, num_envs: int, side: int, noop_max: int) -> None:
         self._title = title
         self._worlds: Any = _ale_py("ale_py.vector_env").AtariVectorEnv(
             title,
             num_envs,
-            img_height=SIDE,
-            img_width=SIDE,
+            img_height=side,
+            img_width=side,
             frameskip=SKIP,
             stack_num=1,
-            noop_max=NOOPS,
+            noop_max=noop_max,
             use_fire_reset=False,
             episodic_life=False,
             repeat_action_probability=0.0,
         )
-        self._latest = np.zeros((num_envs, SIDE, SIDE, 1), np.uint8)
+        self._latest = np.zeros((num_envs, side, side, 1), np.uint8)
 
     def step(self, key: Array, actions: np.ndarray) -> Step:
         try:
@@ -126,8 +131,9 @@ class AtariWorlds:
         return self._latest
 
     def render(self) -> np.ndarray:
-        """The first game's screen as the agent sees it, three times as large."""
-        return np.kron(self._latest[0], np.ones((3, 3, 3), np.uint8))
+        """The first game's screen as the agent sees it, larger."""
+        times = max(1, PICTURE // len(self._latest[0]))
+        return np.kron(self._latest[0], np.ones((times, times, 3), np.uint8))
 
     def close(self) -> None:
         self._worlds.close()

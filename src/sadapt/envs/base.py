@@ -68,6 +68,8 @@ class HostEnv(Facts):
 
     open: Callable[[int], HostWorlds]
     """`open(num_envs)` starts worlds side by side; the first `restart` must ask for all of them."""
+    aside: bool = False
+    """Whether they move in threads of their own: then the next steps are played while the last are learned from."""
 
 
 AnyEnv = Env | HostEnv

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from sadapt.fields import Checked, Count
+from sadapt.fields import Bound, Checked, Count, Whole
 from sadapt.registry import TABLES, register
 
 
@@ -50,8 +50,12 @@ class GymnasiumSettings(WorldSettings):
 class AtariSettings(WorldSettings):
     """Atari games."""
 
+    screen_size: Annotated[Count, Bound(lambda value: value <= 210, "must be at most 210, the screen's height")] = 84
+    """Side of the grey frames that the policy sees of an Atari screen, four at a time."""
     frame_size: Count = 21
     """Side of the grey frame that the marginal sees of an Atari screen."""
+    noop_max: Whole = 30
+    """Most idle frames, a number drawn by chance, before an Atari game begins; 0 begins every game alike."""
 
 
 class Family(NamedTuple):
@@ -125,7 +129,15 @@ MINATAR: dict[str, Family] = {
 }  # fmt: skip
 ATARI_USUAL = {"std_floor": 1 / 255, "random_episodes": 20}
 """A grey level as the Gaussian's floor, since cells deviate by hundredths; fewer random games, since each is long."""
-ATARI_LEARNERS = {"dqn": {"exploration_steps": 5_000_000, "learning_starts": 80_000, "snapshot_interval": 8}}
+ATARI_FAST = {"screen_size": 42, "network": "screen"}
+"""Eyes that learn in the time that the games take; DQN keeps the paper's."""
+ATARI_LEARNERS = {
+    "dqn": {"exploration_steps": 5_000_000, "learning_starts": 80_000, "snapshot_interval": 8},
+    "pqn": ATARI_FAST,
+    "ppo": ATARI_FAST,
+}
+FREEWAY_ALIKE = {"noop_max": 0}
+"""In Freeway the traffic is all that idle frames change, and it moves entropy more than the agent can (lab note 21)."""
 
 
 def _row(name: str, maker: str, family: Family, settings: type, **hints: Any) -> None:
@@ -183,9 +195,9 @@ _row(
     horizon=2_048,
     size=(84, 84),
     compiled=False,
-    fast_steps=1_000_000,
+    fast_steps=2_000_000,
     usual=ATARI_USUAL,
-    learners=ATARI_LEARNERS,
+    learners={**ATARI_LEARNERS, "pqn": ATARI_FAST | FREEWAY_ALIKE, "ppo": ATARI_FAST | FREEWAY_ALIKE},
 )
 register(
     "env",

@@ -83,6 +83,10 @@ class Learner(NamedTuple):
     """`restart(state, episodes)` goes on with fresh episodes in place of those under way."""
     refresh: Callable[[LearnerState], LearnerState] = lambda state: state
     """Done at the start of every chunk of `chunk_steps` environment steps (DQN copies its target network)."""
+    meanwhile: Callable[[LearnerState, LearnerState], LearnerState] | None = None
+    """`meanwhile(played, learned) -> state`, where it played on with its old parameters during an update; None waits.
+
+    For learners that make one update at a time and have no warm-up."""
     schedule: Callable[[Array], Mapping[str, Array]] = lambda step: {}
     """What depends on the environment step alone and belongs in the metrics, by name."""
     need: Need | None = None

@@ -118,6 +118,7 @@ def pqn(task: Task, settings: PQNSettings = PQNSettings()) -> Learner:
         reports={"loss": "losses/td_loss", "q": "losses/q_values"},
         steps_per_update=settings.num_steps,
         chunk_steps=samples * max(1, task.chunk_steps // samples),
+        meanwhile=lambda played, learned: learned._replace(rollout=played.rollout),
         schedule=lambda step: {"epsilon": epsilon(step)},
         remedy=f"a smaller --learning-rate (it is {settings.learning_rate:g})",
     )

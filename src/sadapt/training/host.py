@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sadapt.envs.base import Env, HostWorlds, Step, WorldFailed
+from sadapt.envs.base import Env, HostEnv, HostWorlds, Step, WorldFailed
 from sadapt.motivation.episode import Answer, Fresh, select
 from sadapt.motivation.feedback import COMPARED, RandomAgent, nobody
 from sadapt.training.packing import Packed, Packing, packing
 from sadapt.training.parts import at_random
-from sadapt.training.program import Program, TrainState, compose, learned
+from sadapt.training.program import Program, TrainState, compose, learned, views
+from sadapt.training.tally import add_update
 
 Array = jax.Array
 Absorb = Callable[[Packed, Array, Answer], Packed]
@@ -139,8 +141,18 @@ def supported(options: Options) -> Options:
     return {name: value for name, value in options.items() if known({name: value})}
 
 
-def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainState]:
-    """A run's next chunk, `state -> state`; the state given is consumed."""
+Advance = Callable[[TrainState], TrainState]
+"""A run's next chunk, `state -> state`; the state given is consumed."""
+
+
+def driver(prog: Program, worlds: HostWorlds) -> Advance:
+    """Plays and learns by turns, or at once where the worlds move aside and the learner can."""
+    at_once = isinstance(prog.env, HostEnv) and prog.env.aside and prog.learner.meanwhile is not None
+    return (meanwhile if at_once else by_turns)(prog, worlds)
+
+
+def by_turns(prog: Program, worlds: HostWorlds) -> Advance:
+    """The worlds wait for the update, and the update for the worlds."""
     learner = prog.learner
     (pack, unpack), steps, observe = play(prog, worlds)
     refresh = jax.jit(prog.refresh, donate_argnums=0)
@@ -156,6 +168,52 @@ def driver(prog: Program, worlds: HostWorlds) -> Callable[[TrainState], TrainSta
         for _ in range(turns):
             packed = steps(packed, learner.steps_per_update, last)
         return unpack(packed)
+
+    return advance
+
+
+def meanwhile(prog: Program, worlds: HostWorlds) -> Advance:
+    """The next steps are played with the parameters as they were while the last ones are learned from.
+
+    A chunk ends with its last update, so that what lies between two chunks is whole and nothing depends on who was
+    quicker.
+    """
+    learner, join = prog.learner, prog.learner.meanwhile
+    assert join is not None
+    (pack, unpack), steps, observe = play(prog, worlds)
+    refresh = jax.jit(prog.refresh, donate_argnums=0)
+    turns = learner.chunk_steps // (prog.sizes.num_envs * learner.steps_per_update)
+    thread = ThreadPoolExecutor(1, "learning")
+
+    @partial(jax.jit, donate_argnums=0)
+    def lesson(packed: Packed) -> tuple[Packed, tuple[Any, ...]]:
+        state = unpack(packed)
+        key, key_update = jax.random.split(state.key)
+        given = (key_update, state.learner, views(prog.parts, state.episodes), state.normaliser)
+        return pack(state._replace(key=key)), given
+
+    @partial(jax.jit, donate_argnums=0)
+    def joined(packed: Packed, learned: Any, report: Any) -> Packed:
+        state = unpack(packed)
+        return pack(state._replace(learner=join(state.learner, learned), tally=add_update(state.tally, report)))
+
+    @cache
+    def learn() -> Callable[..., Any]:
+        """The update, compiled by whoever asks first: what JAX was told in one thread need not hold in another."""
+        given = jax.eval_shape(lesson, jax.eval_shape(pack, shapes(prog)))[1]
+        return jax.jit(learner.update, compiler_options=supported(FRUGAL)).lower(*given).compile()
+
+    def begun(given: tuple[Any, ...]) -> Future[Any]:
+        update = learn()
+        return thread.submit(lambda: jax.block_until_ready(update(*given)))
+
+    def advance(state: TrainState) -> TrainState:
+        packed, given = lesson(steps(pack(refresh(state)), learner.steps_per_update, observe))
+        for _ in range(turns - 1):
+            under_way = begun(given)
+            packed = steps(packed, learner.steps_per_update, observe)
+            packed, given = lesson(joined(packed, *under_way.result()))
+        return unpack(joined(packed, *begun(given).result()))
 
     return advance
 

@@ -76,7 +76,8 @@ def require_preset(name: Any) -> None:
 @functools.lru_cache(maxsize=256)
 def _preset(env: str, name: str, **parts: str | None) -> Settings:
     chosen = PRESETS[name]
-    wanted = {**chosen.parts, **{kind: part for kind, part in parts.items() if part is not None}}
+    given = {kind: part for kind, part in parts.items() if part is not None}
+    wanted = {**chosen.parts, **given}
     hints = {} if env.startswith(OWN) else find("env", env).hints
     is_compiled = hints.get("compiled", True)
     settings = Settings(
@@ -92,7 +93,7 @@ def _preset(env: str, name: str, **parts: str | None) -> Settings:
     usual += [chosen.compiled] if is_compiled else []
     usual += [hints.get("usual", {}), hints.get("learners", {}).get(wanted["learner"], {})]
     there = names(settings)
-    changes = {name: to for each in usual for name, to in each.items() if name in there}
+    changes = {name: to for each in usual for name, to in each.items() if name in there and name not in given}
     return all_changed(settings, changes)
 
 
