@@ -67,6 +67,7 @@ COMMANDS = {
     "figures": Row("study", "FiguresCommand", "draw the paper's figures from stored runs"),
     "claims": Row("study", "ClaimsCommand", "which of the paper's claims stored runs bear out"),
     "adaptation": Row("study", "AdaptationCommand", "what adapting costs S-Adapt, world by world"),
+    "report": Row("report", "ReportCommand", "show a folder of runs as one HTML file"),
     "bench": Row("bench", "BenchCommand", "how fast this machine is"),
 }
 
