@@ -52,6 +52,7 @@ COMMANDS = (
     Command("claims results", RESULTS, share=10),
     Command("claims results --json --out claims.md", RESULTS, ("claims.md",)),
     Command("adaptation results --json", RESULTS, share=6),
+    Command("report results --out page.html", RESULTS, ("page.html", "page.html.partial"), share=4, long=True),
     Command("sweep plan.toml --out results --dry-run --no-estimate", SWEPT, share=12, long=True),
     Command("sweep plan.toml --out results --no-estimate --workers 1 --json", SWEPT, ("results",), share=1, long=True),
     Command("train tetris --config run/config.json --print-config", RUN, share=8, long=True),

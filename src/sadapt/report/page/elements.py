@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 
 class Markup(str):
@@ -69,12 +69,17 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
-def ranged(value: float, low: float, high: float) -> str:
-    """A number above its interval, in small letters."""
+def ranged(value: float, low: float, high: float, spoken: Callable[[float], str] = number) -> str:
+    """A number, and its interval in small letters."""
     if math.isnan(value):
         return MISSING
-    span = element("small", f"[{number(low)}, {number(high)}]", class_="range") if low != high else NOTHING
-    return joined([number(value), span], " ")
+    span = element("small", f"[{spoken(low)}, {spoken(high)}]", class_="range") if low != high else NOTHING
+    return joined([spoken(value), span], " ")
+
+
+def hundredths(value: float) -> str:
+    """`0.97`, of numbers around 1."""
+    return f"{value:.2f}" if math.isfinite(value) else number(value)
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sadapt.report.adaptation import Adaptation
-from sadapt.report.page.elements import NOTHING, Markup, counted, element, folded, joined, ranged, table
+from sadapt.report.page.elements import NOTHING, Markup, counted, element, folded, hundredths, joined, ranged, table
 from sadapt.report.page.overview import slug
 
 UNKNOWN = "not enough runs"
@@ -44,7 +44,7 @@ def answered(records: Sequence[Record]) -> bool:
 def adaptation(found: Sequence[Adaptation]) -> Markup:
     """A row per world; what the columns mean stands below."""
     rows = [
-        [each.world, each.better, *(ranged(*getattr(each, name)) for name in MEASURES), str(each.seeds)]
+        [each.world, each.better, *(ranged(*getattr(each, name), spoken=hundredths) for name in MEASURES), str(each.seeds)]
         for each in found
     ]
     meanings = [element("div", element("dt", name), element("dd", said)) for name, said in MEASURES.items()]

@@ -55,7 +55,7 @@
       annotations: [{ xref: "paper", x: 1, y: panel.random, xanchor: "right", yanchor: "bottom", text: "a random agent", showarrow: false, font: { size: 10.5, color: colour("--soft") } }],
     };
     return {
-      ...random, showlegend: false, uirevision: "same", margin: { l: 8, r: 8, t: 8, b: 8, pad: 4 },
+      ...random, showlegend: false, uirevision: "same", margin: { l: 8, r: 18, t: 8, b: 8, pad: 4 },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--ink") },
       dragmode: touch.matches ? false : "zoom", modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"), activecolor: colour("--ink") }, hovermode: width < 360 ? "closest" : "x unified",

@@ -21,6 +21,8 @@ from sadapt.report.statistics import interval
 
 TOLD = ("env", "objective", "seed", "imports")
 """Settings that stand elsewhere on the page."""
+RARE = 0.05
+"""Deaths an episode that are not worth a column."""
 
 
 def section(study: Study, at: int, films: Sequence[Film], common: Mapping[str, Any]) -> Markup:
@@ -150,7 +152,8 @@ def _finals(block: Block) -> Markup:
 
 
 def _any_deaths(block: Block) -> bool:
-    return any(np.nansum(run.columns["deaths"]) > 0 for run in block.runs if "deaths" in run.columns)
+    """Whether anybody dies more than once in a while."""
+    return any(run.last("deaths") > RARE for run in block.runs)
 
 
 def _over_seeds(runs: Sequence[Run], column: str) -> str:
