@@ -82,8 +82,9 @@
 
   let following = false;
   function zoomed(place, change) {
-    if (following || !("xaxis.range[0]" in change || "xaxis.autorange" in change)) return;
-    const same = "xaxis.range[0]" in change ? { "xaxis.range": [change["xaxis.range[0]"], change["xaxis.range[1]"]] } : { "xaxis.autorange": true };
+    const range = "xaxis.range[0]" in change ? [change["xaxis.range[0]"], change["xaxis.range[1]"]] : change["xaxis.range"];
+    if (following || !(range || "xaxis.autorange" in change)) return;
+    const same = range ? { "xaxis.range": range } : { "xaxis.autorange": true };
     following = true;
     const others = [...drawn].filter(other => other !== place && other.dataset.block === place.dataset.block);
     Promise.all(others.map(other => Plotly.relayout(other, same))).finally(() => { following = false; });
