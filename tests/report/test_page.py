@@ -1,4 +1,4 @@
-"""A folder of runs as a page: what is on it, that the numbers are those of the files, and what is said of odd folders."""
+"""A folder of runs as a page: what is on it, whether the numbers are the files', and what is said of odd folders."""
 
 import base64
 import gzip
@@ -12,7 +12,6 @@ import types
 import numpy as np
 import pytest
 from PIL import Image
-from tests.report.test_figures import store
 
 from sadapt.cli import main
 from sadapt.motivation.objectives import OBJECTIVES
@@ -22,6 +21,7 @@ from sadapt.report.page.gather import gather
 from sadapt.report.page.lines import POINTS, plots, thinned
 from sadapt.report.page.worlds import command
 from sadapt.runs.folder import write_json
+from tests.report.test_figures import store
 
 
 @pytest.fixture(autouse=True)
@@ -112,6 +112,7 @@ def test_an_unfinished_run_is_shown_as_far_as_it_has_come(stored):
     assert [len(seed["x"]) for seed in found["seeds"]] == [20, 20, 20, 5]
     assert "1 unfinished" in shown(text)
     assert "500 of 2,000" in shown(text)
+    assert re.search(r"S-Max 39 \[19\.5, 58\.5\] .* 3 of 4 ", shown(text)), "final values are of finished runs alone"
 
 
 def test_a_run_that_has_not_begun_is_said_to_have_nothing_to_draw(tmp_path):
@@ -260,19 +261,19 @@ def test_films_are_on_the_page_and_broken_ones_named(stored):
 
 def test_a_large_film_is_made_smaller_and_takes_as_long_as_before(stored):
     path = stored / "maze-small-s-max-1-0" / "videos" / "s-max-s0.gif"
-    film(path, pictures=films.FRAMES + 40, size=(80, 60), noise=60)
+    film(path, pictures=200, size=(80, 60), noise=60)
     assert path.stat().st_size > films.LARGE
     [found] = films.chosen(gather(stored)).films[0]
     assert found.kind == "image/webp"
     assert len(found.data) < path.stat().st_size / 2
     with Image.open(io.BytesIO(found.data)) as smaller:
-        assert smaller.n_frames <= films.FRAMES
+        assert smaller.n_frames <= films.TRIES[0].frames
         lasts = 0
         for at in range(smaller.n_frames):
             smaller.seek(at)
             smaller.load()
             lasts += smaller.info["duration"]
-    assert lasts == 100 * (films.FRAMES + 40)
+    assert lasts == 100 * 200
 
 
 def test_every_curve_gets_a_film_before_any_gets_two(stored, monkeypatch):
@@ -298,7 +299,8 @@ def test_many_runs_are_drawn_with_fewer_points(stored, monkeypatch):
         store(stored, "tetris", "s-min", seed, rows=400, total_timesteps=40_000)
 
     def longest():
-        return max(len(line["x"]) for block in plots(gather(stored)) for panel in block["panels"] for line in panel["lines"])
+        panels = (panel for block in plots(gather(stored)) for panel in block["panels"])
+        return max(len(line["x"]) for panel in panels for line in panel["lines"])
 
     assert longest() == POINTS[1]
     monkeypatch.setattr("sadapt.report.page.lines.NUMBERS", 8_000)

@@ -4,11 +4,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.report.test_figures import store
-from tests.report.test_page import film
 
 from sadapt.cli import main
 from sadapt.report.page.colours import contrast
+from tests.report.test_figures import store
+from tests.report.test_page import film
 
 pytest.importorskip("plotly", reason="plotly is not installed: pip install 'sadapt[report]'")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")

@@ -25,13 +25,13 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; media-src data:"
 )
 """What the page may load: nothing that is not in it."""
+Claims = Mapping[str, Sequence[evidence.Record]]
+"""By learner."""
 FEW = 40
 """Runs that are listed without being asked for."""
 
 
-def page(
-    study: Study, results: Results | None, claims: Mapping[str, Sequence[evidence.Record]], *, every: float | None = None
-) -> str:
+def page(study: Study, results: Results | None, claims: Claims, *, every: float | None = None) -> str:
     """The page as text; with `every` it loads itself again after so many seconds."""
     shown = films.chosen(study)
     parts = _parts(study, results, claims, shown) if study.blocks else {}
@@ -52,7 +52,8 @@ def page(
         element("style", Markup(_own("page.css"))),
     ]
     live = None if every is None else f"{every:g}"
-    return f"<!doctype html>\n{element('html', element('head', *head), element('body', *body, data_live=live), lang='en')}\n"
+    whole = element("html", element("head", *head), element("body", *body, data_live=live), lang="en")
+    return f"<!doctype html>\n{whole}\n"
 
 
 def require_plotly() -> None:
@@ -63,21 +64,16 @@ def require_plotly() -> None:
         raise UserError("a report needs plotly: pip install 'sadapt[report]'") from error
 
 
-def _parts(
-    study: Study, results: Results | None, claims: Mapping[str, Sequence[evidence.Record]], shown: films.Chosen
-) -> dict[str, Markup]:
+def _parts(study: Study, results: Results | None, claims: Claims, shown: films.Chosen) -> dict[str, Markup]:
     """Chapters by their titles."""
     parts = {"Overview": joined([overview.unreadable(study.broken), overview.glance(study)])}
     known = {learner: records for learner, records in claims.items() if evidence.answered(records)}
-    parts |= {
-        _of_learner("The paper’s claims", learner, known): evidence.claims(records) for learner, records in known.items()
-    }
+    for learner, records in known.items():
+        parts[_of_learner("The paper’s claims", learner, known)] = evidence.claims(records)
     measured = {name: adaptation.measured(results, learner=name) for name in study.learners} if results else {}
     measured = {learner: found for learner, found in measured.items() if found}
-    parts |= {
-        _of_learner("What adapting costs", learner, measured): evidence.adaptation(found)
-        for learner, found in measured.items()
-    }
+    for learner, found in measured.items():
+        parts[_of_learner("What adapting costs", learner, measured)] = evidence.adaptation(found)
     common = worlds.shared(study)
     sections = [worlds.section(study, at, shown.films.get(at, ()), common) for at in range(len(study.blocks))]
     parts["Worlds"] = joined([element("p", HOW, class_="note"), *sections])
@@ -165,9 +161,7 @@ def _run(study: Study, run: Run) -> list[str]:
 def _footer(shown: films.Chosen) -> Markup:
     said = []
     if shown.left_out:
-        said.append(
-            f"{counted(len(shown.left_out), 'film')} had no room on this page: {films.names(shown.left_out)}."
-        )
+        said.append(f"{counted(len(shown.left_out), 'film')} had no room on this page: {films.names(shown.left_out)}.")
     if shown.broken:
         said.append(f"{counted(len(shown.broken), 'film')} could not be read: {films.names(shown.broken)}.")
     lines = [element("p", line) for line in said]

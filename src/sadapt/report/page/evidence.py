@@ -43,10 +43,10 @@ def answered(records: Sequence[Record]) -> bool:
 
 def adaptation(found: Sequence[Adaptation]) -> Markup:
     """A row per world; what the columns mean stands below."""
-    rows = [
-        [each.world, each.better, *(ranged(*getattr(each, name), spoken=hundredths) for name in MEASURES), str(each.seeds)]
-        for each in found
-    ]
+    rows = []
+    for each in found:
+        measures = [ranged(*getattr(each, name), spoken=hundredths) for name in MEASURES]
+        rows.append([each.world, each.better, *measures, str(each.seeds)])
     meanings = [element("div", element("dt", name), element("dd", said)) for name, said in MEASURES.items()]
     return joined(
         [

@@ -1,4 +1,4 @@
-"""Films of runs for the page: a still picture first, the film when it is asked for, and no more than a page can hold."""
+"""Films of runs for the page: a still picture first, the film when asked for, no more than a page can hold."""
 
 from __future__ import annotations
 
@@ -16,10 +16,20 @@ from sadapt.report.page.gather import Block, Curve, Run, Study
 KINDS = {".gif": "image/gif", ".webp": "image/webp", ".mp4": "video/mp4"}
 LARGE = 350_000
 """Bytes of a film from which on it is made smaller."""
-ALL = 1_800_000
+ALL = 2_000_000
 """Bytes of all films of a page."""
-WIDEST, FRAMES, QUALITY = 480, 160, 45
-"""Of a film that is made smaller."""
+
+
+class Smaller(NamedTuple):
+    """What a film that is too large may have."""
+
+    width: int
+    frames: int
+    quality: int
+
+
+TRIES = (Smaller(480, 120, 40), Smaller(400, 60, 30), Smaller(300, 40, 25))
+"""The first that makes a film small enough is taken, or the last."""
 POLICY = "policy.safetensors"
 
 
@@ -113,16 +123,24 @@ def _packed(path: Path, _: int) -> tuple[str, bytes, bytes, tuple[int, int]]:
     with Image.open(io.BytesIO(data)) as film:
         first = film.convert("RGB")
         if len(data) > LARGE:
-            kind, data, first = "image/webp", *_smaller(film)
+            kind, data, first = "image/webp", *_fitting(film)
     still = io.BytesIO()
     first.quantize(64).save(still, "PNG", optimize=True)
     return kind, data, still.getvalue(), first.size
 
 
-def _smaller(film: Image.Image) -> tuple[bytes, Image.Image]:
-    """The film with fewer and smaller pictures, in the time that it took before."""
-    every = -(-getattr(film, "n_frames", 1) // FRAMES)
-    share = min(1.0, WIDEST / film.width)
+def _fitting(film: Image.Image) -> tuple[bytes, Image.Image]:
+    for most in TRIES:
+        data, first = _smaller(film, most)
+        if len(data) <= LARGE:
+            break
+    return data, first
+
+
+def _smaller(film: Image.Image, most: Smaller) -> tuple[bytes, Image.Image]:
+    """The film with fewer and smaller pictures, in the time that it took before, and its first picture."""
+    every = -(-getattr(film, "n_frames", 1) // most.frames)
+    share = min(1.0, most.width / film.width)
     size = (max(1, round(film.width * share)), max(1, round(film.height * share)))
     frames, times = list[Image.Image](), list[int]()
     for number, frame in enumerate(ImageSequence.Iterator(film)):
@@ -132,7 +150,7 @@ def _smaller(film: Image.Image) -> tuple[bytes, Image.Image]:
         times[-1] += int(frame.info.get("duration", 80))
     out = io.BytesIO()
     words = {"save_all": True, "append_images": frames[1:], "duration": times, "loop": 0}
-    frames[0].save(out, "WEBP", quality=QUALITY, method=2, **words)
+    frames[0].save(out, "WEBP", quality=most.quality, method=2, **words)
     return out.getvalue(), frames[0]
 
 

@@ -78,6 +78,11 @@ class Curve(NamedTuple):
         """Those that have something to show."""
         return tuple(run for run in self.runs if run.columns)
 
+    @property
+    def judged(self) -> tuple[Run, ...]:
+        """Those whose last rows count: the finished ones, or all that have begun while none is."""
+        return tuple(run for run in self.begun if run.state == FINISHED) or self.begun
+
 
 class Block(NamedTuple):
     """The curves of one world and one learner, which are drawn together."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,10 @@ def columns_of(block: Block) -> list[str]:
 
 
 def shares(curve: Curve, stretches: int) -> list[float | None]:
-    """The share of S-Min episodes in equal stretches of the planned steps, mean over seeds; None where there is none."""
+    """The share of S-Min episodes in equal stretches of the planned steps, mean over seeds; None where none is."""
     edges = np.linspace(0, max(run.total for run in curve.runs), stretches + 1)
     found = []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         parts = [
             run.columns["alpha"][(run.columns["step"] > low) & (run.columns["step"] <= high)] for run in curve.begun
         ]

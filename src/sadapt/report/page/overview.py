@@ -60,7 +60,7 @@ def unreadable(broken: Sequence[Broken]) -> Markup:
     if not broken:
         return NOTHING
     rows = [element("li", element("code", str(each.path)), f" {each.why}") for each in broken]
-    said = element("p", f"{counted(len(broken), 'folder')} below this one cannot be read and is left out:".capitalize())
+    said = element("p", f"{counted(len(broken), 'folder')} left out that cannot be read:")
     return element("div", said, element("ul", *rows), class_="callout")
 
 
@@ -113,7 +113,7 @@ def _row(study: Study, at: int, agents: Sequence[str], adaptive: bool) -> Iterat
 
 def _words(adaptive: bool) -> Iterator[str]:
     """What the table shows."""
-    yield "Return of an episode over the last tenth of the training, mean over seeds; the highest is bold. "
+    yield "Return of an episode over the last tenth of the training, mean over finished seeds; the highest is bold. "
     if adaptive:
         yield "The strip is the training from its beginning to its planned end: "
         yield element("span", "S-Max", class_="key s-max")
@@ -128,7 +128,7 @@ def _first(block: Block, objective: str) -> Curve | None:
 
 
 def _mean(curve: Curve) -> float:
-    finals = np.array([run.last("return") for run in curve.begun])
+    finals = np.array([run.last("return") for run in curve.judged])
     return float(finals.mean()) if len(finals) else float("nan")
 
 

@@ -140,15 +140,20 @@ def _finals(block: Block) -> Markup:
     adaptive = "alpha" in columns_of(block)
     rows = []
     for curve in block.curves:
-        runs = curve.begun
-        late = sum(run.state != FINISHED for run in curve.runs)
-        seeds = f"{len(curve.runs)}" + (f" ({late} not finished)" if late else "")
-        cells = [_over_seeds(runs, column) for column in columns]
+        cells = [_over_seeds(curve.judged, column) for column in columns]
         if adaptive:
-            cells.append(_over_seeds(runs, "alpha") if OBJECTIVES[curve.objective].adaptive else MISSING)
-        rows.append([joined([dot(curve), curve.name]), *cells, seeds])
+            cells.append(_over_seeds(curve.judged, "alpha") if OBJECTIVES[curve.objective].adaptive else MISSING)
+        rows.append([joined([dot(curve), curve.name]), *cells, _seeds(curve)])
     heads = ["In the end", *columns, *(["share of S-Min"] if adaptive else []), "seeds"]
     return table(heads, rows, right=range(1, len(heads)))
+
+
+def _seeds(curve: Curve) -> str:
+    """How many seeds the numbers are of; `3 of 5` where some have not finished, `2 so far` where none has."""
+    done = sum(run.state == FINISHED for run in curve.runs)
+    if done == len(curve.runs):
+        return str(done)
+    return f"{done} of {len(curve.runs)}" if done else f"{len(curve.begun)} so far"
 
 
 def _any_deaths(block: Block) -> bool:
