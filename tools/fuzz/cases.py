@@ -54,6 +54,7 @@ COMMANDS = (
     Command("claims results --against other", {**RESULTS, "other": ("results",)}, share=6),
     Command("adaptation results --json", RESULTS, share=6),
     Command("table results --out runs.csv.gz", RESULTS, ("runs.csv.gz",), share=6),
+    Command("report results --out page.html", RESULTS, ("page.html", "page.html.partial"), share=4, long=True),
     Command("sweep plan.toml --out results --dry-run --no-estimate", SWEPT, share=12, long=True),
     Command("sweep plan.toml --out results --no-estimate --workers 1 --json", SWEPT, ("results",), share=1, long=True),
     Command("train tetris --config run/config.json --print-config", RUN, share=8, long=True),

@@ -68,6 +68,7 @@ COMMANDS = {
     "claims": Row("study", "ClaimsCommand", "which of the paper's claims stored runs bear out"),
     "adaptation": Row("study", "AdaptationCommand", "what adapting costs S-Adapt, world by world"),
     "table": Row("study", "TableCommand", "all stored runs as one table, and what they took"),
+    "report": Row("report", "ReportCommand", "show a folder of runs as one HTML file"),
     "bench": Row("bench", "BenchCommand", "how fast this machine is"),
 }
 

@@ -1,0 +1,134 @@
+"""The command `report`: a folder of runs as one HTML file."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+from tyro.conf import arg
+
+from sadapt.cli.common import Flag, Imports, OptionalFile, require_suffix
+from sadapt.errors import UserError
+from sadapt.fields import Count
+from sadapt.registry import import_modules
+
+if TYPE_CHECKING:
+    from sadapt.report.page.gather import Study
+
+log = logging.getLogger(__name__)
+WATCHED = ("config.json", "metrics.csv", "status.json", "videos/*")
+MOST_FILMS = 12
+"""Films that are made for one report; each takes some seconds."""
+
+
+@dataclass(frozen=True)
+class ReportCommand:
+    """Show a folder of runs, or a whole study, as one HTML file that opens offline.
+
+    It has curves with seeds and intervals, the arms over the training, the paper's claims, what adapting costs, films
+    that are there, the settings that differ and the commands to repeat the runs. Runs that are not finished are shown
+    as far as they have come.
+    """
+
+    folder: Annotated[Path, tyro.conf.Positional, arg(metavar="DIR", help_behavior_hint="")]
+    """Folder of runs."""
+    out: OptionalFile = None
+    """Where to write the page; DIR/report.html if not given."""
+    watch: Flag = False
+    """Build it again whenever a run has written something, until Ctrl-C; the open page follows."""
+    every: Annotated[Count, arg(metavar="SECONDS")] = 10
+    """Seconds between two looks, with --watch."""
+    films: Flag = False
+    """First film agents that have a checkpoint or an exported policy and no film yet, as `sadapt watch` does."""
+    imports: Imports = ()
+
+    def run(self) -> None:
+        import_modules(self.imports)
+        out = self.out or self.folder / "report.html"
+        require_suffix("--out", out, (".html", ".htm"))
+        if not self.folder.is_dir():
+            raise UserError(f"{self.folder} is not a folder: name one that holds runs, such as runs or results")
+        from sadapt.report.page.document import require_plotly, write
+        from sadapt.report.page.gather import gather, require_runs
+
+        require_plotly()
+        if self.films:
+            _film(gather(self.folder))
+        if self.watch:
+            return self._follow(out)
+        study = gather(self.folder)
+        require_runs(study)
+        print(write(out, _page(study)))
+        return None
+
+    def _follow(self, out: Path) -> None:
+        """Builds the page again and again; the last one, which nobody will replace, no longer loads itself."""
+        from sadapt.report.page.document import write
+        from sadapt.report.page.gather import gather
+
+        before: object = None
+        print(f"{out} follows {self.folder} until Ctrl-C", flush=True)
+        try:
+            while True:
+                now = sorted(_stamps(self.folder))
+                if now != before:
+                    study = gather(self.folder)
+                    write(out, _page(study, every=self.every))
+                    before = now
+                    print(f"{time.strftime('%H:%M:%S')} {_standing(study)}", file=sys.stderr, flush=True)
+                time.sleep(self.every)
+        finally:
+            if before is not None:
+                write(out, _page(gather(self.folder)))
+
+
+def _page(study: Study, *, every: float | None = None) -> str:
+    """The page of a study, with the claims of every learner that it has runs of."""
+    from sadapt.experiments.claims import as_records, evaluate
+    from sadapt.report.page.document import page
+    from sadapt.report.stored import load
+
+    results = load(study.root) if study.blocks else None
+    claims = {name: as_records(evaluate(results, learner=name)) for name in study.learners} if results else {}
+    return page(study, results, claims, every=every)
+
+
+def _film(study: Study) -> None:
+    """A film for every curve that has none, as far as it can be made."""
+    from sadapt.api import load, watch
+    from sadapt.motivation.objectives import ARMS
+    from sadapt.report.page.films import without_film
+
+    for source in without_film(study, MOST_FILMS):
+        try:
+            agent = load(source)
+            folder = source.parent if source.is_file() else source
+            print(watch(agent, folder / "videos" / f"{ARMS[agent.arm(None)]}-s0.gif"), file=sys.stderr, flush=True)
+        except UserError as error:
+            log.warning("%s cannot be filmed: %s", source, error)
+
+
+def _stamps(folder: Path) -> Iterator[tuple[str, int, int]]:
+    """Every file that a page is made from, with its size and its time."""
+    for config in folder.rglob("config.json"):
+        for pattern in WATCHED:
+            for path in config.parent.glob(pattern):
+                try:
+                    found = path.stat()
+                except OSError:  # replaced at this moment
+                    continue
+                yield str(path), found.st_size, found.st_mtime_ns
+
+
+def _standing(study: Study) -> str:
+    """`12 runs: 9 finished, 3 running`."""
+    states = Counter(run.state for run in study.runs)
+    told = ", ".join(f"{count} {state}" for state, count in states.most_common())
+    return f"{len(study.runs)} runs: {told}" if told else "no runs yet"
