@@ -107,6 +107,7 @@ def train(
 def resume(
     run: Run,
     *,
+    total_timesteps: int | None = None,
     options: Options | None = None,
     display: Display | None = None,
     trust: bool = False,
@@ -115,11 +116,14 @@ def resume(
 ) -> RunFolder:
     """Goes on with a run from its last checkpoint, as `sadapt resume` does.
 
+    `total_timesteps` extends it beyond its planned end; what goes by the length of the training stays as planned.
     Objects that were handed to `train` are handed over again, by their kind. `trust` imports the modules that the run
     names, if they have not been imported.
     """
     _, own = _own(env=env, **_kinds(parts))
-    return session.resume(str(run), options=options, display=display, own=own, trust=trust)
+    return session.resume(
+        str(run), options=options, display=display, own=own, trust=trust, total_timesteps=total_timesteps
+    )
 
 
 def load(run: Run, *, trust: bool = False, env: AnyEnv | str | None = None, **parts: Any) -> Agent:

@@ -18,10 +18,16 @@ from sadapt.registry import import_modules
 
 @dataclass(frozen=True)
 class ResumeCommand:
-    """Go on with a run from its last checkpoint, to the same result as if it had never stopped."""
+    """Go on with a run from its last checkpoint, to the same result as if it had never stopped.
+
+    With --total-timesteps it goes on beyond its planned end. What falls with the length of the training, such as
+    epsilon and the learning rate, goes by the planned length and stays at its last value.
+    """
 
     run_path: RunPath
     """Folder of the run."""
+    total_timesteps: OptionalCount = None
+    """Environment steps to extend the run to; as planned if not given."""
     checkpoint_interval: Annotated[
         Limit | None, tyro.conf.DisallowNone, arg(metavar="SECONDS", help_behavior_hint="")
     ] = None
@@ -35,20 +41,25 @@ class ResumeCommand:
         require_run(self.run_path)
         from sadapt.cli.display import display
         from sadapt.motivation.doubts import warn
-        from sadapt.runs import session
+        from sadapt.runs import extending, session
         from sadapt.runs.folder import find
         from sadapt.runs.restoring import is_complete
 
         folder = find(self.run_path)
-        if is_complete(folder):
+        settings = folder.read_settings()
+        if self.total_timesteps is not None:
+            settings = extending.extended(settings, self.total_timesteps, str(folder))
+        if is_complete(folder) and settings.total_timesteps == folder.read_settings().total_timesteps:
             print(f"{folder} has finished already; nothing is left to do")
             warn(folder.warnings)
             return
         options = session.former_options(folder)
         if self.checkpoint_interval is not None:
             options = dataclasses.replace(options, checkpoint_interval=self.checkpoint_interval)
-        with display(folder.read_settings(), quiet=self.quiet) as shown:
-            folder = session.resume(folder.path, options=options, display=shown)
+        with display(settings, quiet=self.quiet) as shown:
+            folder = session.resume(
+                folder.path, options=options, display=shown, total_timesteps=self.total_timesteps
+            )
         tell([folder], quiet=self.quiet)
 
 

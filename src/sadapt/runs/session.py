@@ -12,7 +12,7 @@ from sadapt.envs.base import WorldFailed
 from sadapt.errors import Stop, UserError
 from sadapt.fields import Count, checked, field_of
 from sadapt.registry import Own
-from sadapt.runs import config, metrics_file, sinks
+from sadapt.runs import config, extending, metrics_file, sinks
 from sadapt.runs.baselines import recall
 from sadapt.runs.folder import RunFolder, default_path, find, layout_text
 from sadapt.runs.interruption import Requests, requests
@@ -85,33 +85,48 @@ def resume(
     display: Display | None = None,
     own: Own | None = None,
     trust: bool = False,
+    total_timesteps: int | None = None,
 ) -> RunFolder:
     """Takes a run up from its newest good checkpoint; one that has finished is left as it is.
 
-    Modules that the run needs are imported only if they are trusted, or have been imported already.
+    Modules that the run needs are imported only if they are trusted, or have been imported already. More steps than
+    the run has, `total_timesteps`, extend it.
     """
     folder = find(path)
-    settings = folder.read_settings(trust=trust)
+    settings = former = folder.read_settings(trust=trust)
+    if total_timesteps is not None:
+        settings = extending.extended(former, total_timesteps, str(folder))
     if options is None:
         options = former_options(folder)
     prog = prepare(settings, options, own)
+    longer = settings != former
+    if longer:
+        extending.require_learning(prog, str(folder))
     recorder = Recorder(prog, [folder], options)
 
+    def extend(step: int) -> None:
+        if longer:
+            extending.record(folder, settings, prog, step)
+            log.warning("%s %s", folder, extending.spoken(prog, step))
+
     def first(drive: Driver) -> TrainState:
-        found = restore(folder, drive.shapes)
+        found = restore(folder, drive.shapes, settings)
         if found is None:
             log.warning("%s has no checkpoint yet: it begins again from its seed", folder)
             metrics_file.cut(folder.metrics, 0)
+            extend(0)
             recorder.open(0)
             return _launched(settings, drive, recorder, own)
-        recorder.warn([folder.warnings])
+        extend(int(found.state.step))
+        known = longer and drive.measured()
+        recorder.warn([doubts.at_start(settings, prog, found.state.random, known) if known else folder.warnings])
         known = found.metrics or folder.read_status().get("metrics")
         recorder.notes = {} if known is None else {"metrics": known}
         recorder.open(int(found.state.step), found.seconds)
         return drive.revive(found.state)
 
     with folder.claimed():
-        if not is_complete(folder):
+        if not is_complete(folder) or longer:
             _tell_alone(folder)
             _drive(prog, [settings.seed], first, recorder, display)
     return folder
@@ -171,7 +186,7 @@ def _advance(
 ) -> None:
     """Chunk after chunk; from the first one on there is something to save, so that signals wait until it is."""
     asked.require_none()
-    every, last = loop.chunks_per_row(prog), prog.sizes.total_steps
+    every, last = loop.chunks_per_row(prog), loop.steps_trained(prog)
     for turn in loop.turns(prog, state, drive.advance, every=every, seeds=len(recorder.folders)):
         asked.answered = True
         state = turn.state

@@ -36,6 +36,8 @@ class Sizes(NamedTuple):
     """Worlds side by side."""
     total_steps: int
     """Environment steps of the run."""
+    planned_steps: int
+    """Environment steps that schedules go by; others than the run's in a run that was extended."""
     random_episodes: int
     """Episodes of random play that measure the baseline."""
     rows_every: int | None
@@ -76,7 +78,13 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
         death_is_terminal=not row.intrinsic,
     )
     normaliser = build_normaliser(row, rules.horizon, wanted)
-    sizes = Sizes(settings.num_envs, settings.total_timesteps, wanted.random_episodes, settings.log_interval)
+    sizes = Sizes(
+        num_envs=settings.num_envs,
+        total_steps=settings.total_timesteps,
+        planned_steps=settings.planned,
+        random_episodes=wanted.random_episodes,
+        rows_every=settings.log_interval,
+    )
     theta = marginal.feature_shape if row.sees_theta else None
     task = Task(
         env=env,
@@ -85,7 +93,8 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
         network=partial(network_of, env, theta, settings, own, row.adaptive and settings.arms == "apart"),
         payment=paid_by(row, normaliser),
         num_envs=sizes.num_envs,
-        total_steps=sizes.total_steps,
+        total_steps=sizes.planned_steps,
+        last_step=sizes.total_steps,
         chunk_steps=CHUNK_OUTSIDE if isinstance(env, HostEnv) else CHUNK,
     )
     learner = idle(task) if row.reward is None else made("learner", Learner, settings.learner, own, task)
@@ -164,7 +173,7 @@ def bandit_of(env: Facts, row: Objective, settings: Settings, own: Own) -> Bandi
         return bandit
     if is_foreign("bandit", settings.bandit, own):
         contracts.check_bandit(settings.bandit.name, bandit, len(ARMS))
-    ahead = settings.total_timesteps / (settings.horizon or env.horizon)
+    ahead = settings.planned / (settings.horizon or env.horizon)
     return patient(bandit, round(settings.motivation.bandit_patience * ahead))
 
 

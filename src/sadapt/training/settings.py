@@ -40,6 +40,8 @@ class Settings(Composite):
     """Seed of everything random."""
     total_timesteps: Count = 1_000_000
     """Environment steps, over all worlds side by side."""
+    planned_timesteps: Count | None = None
+    """Environment steps that schedules go by; all of the run's if not given, fewer in a run that was extended."""
     num_envs: Count = 64
     """Worlds side by side."""
     log_interval: Count | None = None
@@ -59,6 +61,11 @@ class Settings(Composite):
     def env(self) -> str:
         """The world's name."""
         return self.world.name
+
+    @property
+    def planned(self) -> int:
+        """Environment steps that schedules go by."""
+        return self.planned_timesteps or self.total_timesteps
 
     @property
     def horizon(self) -> int | None:
