@@ -82,10 +82,12 @@ def train(
     learner: Any = None,
     out: str | Path | None = None,
     overwrite: bool = False,
+    num_seeds: int | None = None,
+    start_from: Run | None = None,
     options: Options | None = None,
     display: Display | None = None,
     **changes: Any,
-) -> RunFolder:
+) -> RunFolder | list[RunFolder]:
     """Trains one run into a folder, as `sadapt train` does; `changes` are settings by name, as in `settings`.
 
     The world and the parts are names, objects (`Env`, `Marginal`, `Feedback`, `Bandit`, `Network`, `Learner`) or
@@ -93,6 +95,8 @@ def train(
     chunk of steps. Ctrl-C saves the run and raises `sadapt.errors.Stop`.
     """
     named, own = _own(marginal=marginal, feedback=feedback, bandit=bandit, network=network, learner=learner)
+    if start_from is not None:
+        changes = {**changes, "start_from": str(start_from)}
     if isinstance(env, Settings):
         wanted = all_changed(env, {**named, **changes})
     else:
@@ -101,7 +105,10 @@ def train(
         if isinstance(env, HostEnv):
             changes = {"num_envs": 8, **changes}
         wanted = settings(world["env"], preset=preset, **named, **changes)
-    return session.train(wanted, out, overwrite=overwrite, options=options, display=display, own=own)[0]
+    folders = session.train(
+        wanted, out, num_seeds=num_seeds or 1, overwrite=overwrite, options=options, display=display, own=own
+    )
+    return folders[0] if num_seeds is None else folders
 
 
 def resume(

@@ -54,6 +54,8 @@ SPOKEN = {int: "a whole number", float: "a number", str: "text", bool: "true or 
 SPOKEN_LISTS = {int: "a list of whole numbers", str: "a list of texts"}
 SPECIAL = ("inf", "-inf", "nan")
 """Numbers that JSON has no sign for."""
+SPELLED = {"imports": "import", "start_from": "from"}
+"""Settings that are called otherwise on the command line, by words that Python keeps to itself."""
 LONGEST = 80
 """Letters of a value that a message shows."""
 
@@ -204,4 +206,4 @@ def spelled(text: str) -> Any:
 
 def flag(name: str) -> str:
     """A setting as it is spelled on the command line."""
-    return "--" + ("import" if name == "imports" else name.replace("_", "-"))
+    return "--" + SPELLED.get(name, name.replace("_", "-"))

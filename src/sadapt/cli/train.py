@@ -22,7 +22,7 @@ from sadapt.cli.common import EnvName, Flag, Imports, OptionalFile, OptionalFold
 from sadapt.cli.parsing import parsed
 from sadapt.composite import Composite, all_changed, groups, names, own_names, owners, places, unknown
 from sadapt.errors import UserError
-from sadapt.fields import Count, Limit, field_of, fields_of
+from sadapt.fields import SPELLED, Count, Limit, field_of, fields_of
 from sadapt.registry import OWN, TABLES, import_modules, known
 from sadapt.training.presets import PRESETS, preset
 from sadapt.training.settings import Settings
@@ -44,6 +44,7 @@ examples:
   sadapt train mine --import my_module               one of your own
   sadapt train maze-small --learner dqn --help       another part's settings"""
 
+METAVARS = {"layout": "FILE", "start_from": "RUN"}
 PARTS = {
     "marginal": "What is fitted to the observations of an episode; its settings are below.",
     "feedback": "What the bandit hears when an episode ends; its settings are below.",
@@ -187,7 +188,10 @@ def _flag(hint: Any, about: str, name: str) -> Any:
     if told.tables:
         return Annotated[told.kind, arg(help=about, metavar=f"{{{','.join(told.tables[0].names)}}}")]
     if told.optional:
-        metavar = "FILE" if name == "layout" else getattr(told.kind, "__name__", "VALUE").upper()
+        metavar = METAVARS.get(name) or getattr(told.kind, "__name__", "VALUE").upper()
+        if name in SPELLED:
+            shown = arg(name=SPELLED[name], help=about, metavar=metavar, help_behavior_hint="")
+            return Annotated[told.kind | None, tyro.conf.DisallowNone, shown]
         return Annotated[
             told.kind | None, tyro.conf.DisallowNone, arg(help=about, metavar=metavar, help_behavior_hint="")
         ]

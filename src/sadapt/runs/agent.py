@@ -58,8 +58,8 @@ class Agent:
     @property
     def preferred_arm(self) -> int:
         """The arm it was made for; of S-Adapt the one that its bandit thinks better of."""
-        row = objectives.objective(self.settings.objective)
-        return int(np.argmax(self.facts["arms"]["means"])) if row.arm is None else row.arm
+        arm = self.program.parts.objective.arm
+        return int(np.argmax(self.facts["arms"]["means"])) if arm is None else arm
 
     def arm(self, name: str | None) -> int:
         """An arm by name; None is the preferred one."""
@@ -67,7 +67,7 @@ class Agent:
             return self.preferred_arm
         if name not in ARMS:
             raise UserError(f"unknown arm {name!r}: {nearest(name, ARMS)}")
-        own = objectives.objective(self.settings.objective).arm
+        own = self.program.parts.objective.arm
         if own is not None and (self.settings.objective not in ARMS or ARMS[own] != name):
             raise UserError(
                 f"{self.source} is a run of {self.title}, which knows no other arm: --arm is for runs of s-adapt"

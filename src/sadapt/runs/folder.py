@@ -57,6 +57,12 @@ class RunFolder:
     def __str__(self) -> str:
         return str(self.path)
 
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r})"
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
     @property
     def checkpoints(self) -> Shelf:
         """The run's checkpoints."""
@@ -181,9 +187,10 @@ def require_modules(settings: Any, source: str, *, trust: bool) -> None:
 
 
 def default_path(settings: Settings, root: str | Path = "runs") -> Path:
-    """`runs/<env>/<objective>-<learner>-s<seed>`."""
+    """`runs/<env>/<objective>-<learner>-s<seed>`, or `-started-s<seed>` of a run that begins with a policy."""
     world = settings.env.removeprefix(OWN).replace(":", "-").replace("/", "-")
-    return Path(root) / world / f"{settings.objective}-{settings.learner.name.removeprefix(OWN)}-s{settings.seed}"
+    who = [settings.objective, settings.learner.name.removeprefix(OWN), *(["started"] if settings.start_from else [])]
+    return Path(root) / world / "-".join([*who, f"s{settings.seed}"])
 
 
 def find(path: str | Path) -> RunFolder:

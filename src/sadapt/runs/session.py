@@ -12,12 +12,13 @@ from sadapt.envs.base import WorldFailed
 from sadapt.errors import Stop, UserError
 from sadapt.fields import Count, checked, field_of
 from sadapt.registry import Own
-from sadapt.runs import config, extending, metrics_file, sinks
+from sadapt.runs import config, extending, metrics_file, sinks, starting
 from sadapt.runs.baselines import recall
 from sadapt.runs.folder import RunFolder, default_path, find, layout_text
 from sadapt.runs.interruption import Requests, requests
 from sadapt.runs.recorder import Display, Options, Progress, Recorder
 from sadapt.runs.restoring import is_complete, restore
+from sadapt.runs.starting import Start
 from sadapt.training import doubts, loop
 from sadapt.training.driver import Driver, driver
 from sadapt.training.loop import Diverged
@@ -50,7 +51,11 @@ def train(
     folders = [RunFolder(_place(each, out, num_seeds)) for each in all_settings]
     for folder in folders:
         folder.require_free(overwrite=overwrite)
+    agents = starting.policies(all_settings, own)
+    settings = starting.shown_as(settings, agents)
+    all_settings = [starting.shown_as(each, agents) for each in all_settings]
     prog = prepare(settings, options, own, seeds=num_seeds)
+    starts = [starting.fitted(agent, prog, settings) for agent in agents]
     recorder = Recorder(prog, folders, options)
     with ExitStack() as stack:
         for folder in folders:
@@ -58,6 +63,9 @@ def train(
             folder.require_free(overwrite=overwrite)
         told = {"options": asdict(options), "seeds_at_once": num_seeds, "steps": loop.steps_trained(prog)}
         records = [{**config.record(each), **told} for each in all_settings]
+        for record, start, agent in zip(records, starts, agents, strict=False):
+            record["started_from"] = start.told
+            log.warning("%s", starting.spoken(agent, settings))
         layout, replacing = layout_text(settings), any(folder.config.exists() for folder in folders)
 
         def begin() -> None:
@@ -66,7 +74,7 @@ def train(
             recorder.begun = True
 
         def first(drive: Driver) -> TrainState:
-            state = _launched(settings, drive, recorder, own)
+            state = _launched(settings, drive, recorder, own, starts)
             if replacing:
                 begin()
             recorder.open(0)
@@ -116,7 +124,7 @@ def resume(
             metrics_file.cut(folder.metrics, 0)
             extend(0)
             recorder.open(0)
-            return _launched(settings, drive, recorder, own)
+            return _launched(settings, drive, recorder, own, _starts_again(folder, settings, prog, own))
         extend(int(found.state.step))
         known = longer and drive.measured()
         recorder.warn([doubts.at_start(settings, prog, found.state.random, known) if known else folder.warnings])
@@ -132,9 +140,20 @@ def resume(
     return folder
 
 
-def _launched(settings: Settings, drive: Driver, recorder: Recorder, own: Own | None) -> TrainState:
+def _starts_again(folder: RunFolder, settings: Settings, prog: Program, own: Own | None) -> list[Start]:
+    """The policy that a run began with, if it did with one, which must be the same as then."""
+    agents = starting.policies([settings], own)
+    for agent in agents:
+        starting.require_same(agent, config.read_record(folder.config).get("started_from"), str(folder))
+    return [starting.fitted(agent, prog, settings) for agent in agents]
+
+
+def _launched(
+    settings: Settings, drive: Driver, recorder: Recorder, own: Own | None, starts: Sequence[Start]
+) -> TrainState:
     """A run's first state, after what is doubtful about it has been said."""
     state = drive.launch(recall(settings, own))
+    state = starting.put(state, starts) if starts else state
     alone = loop.unstack(state, len(recorder.folders))
     recorder.warn([doubts.at_start(settings, recorder.prog, each.random, drive.measured()) for each in alone])
     return state

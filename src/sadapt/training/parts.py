@@ -62,7 +62,7 @@ class Parts(NamedTuple):
 
 def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
     """The parts that the settings name, or that were handed over in their place."""
-    own, row, wanted = own or {}, OBJECTIVES[settings.objective], settings.motivation
+    own, row, wanted = own or {}, objective_of(settings), settings.motivation
     marginal = marginal_of(env, settings.marginal, own)
     bandit = bandit_of(env, row, settings, own)
     feedback = feedback_of(env, settings.feedback, own)
@@ -90,7 +90,7 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
         env=env,
         marginal=marginal,
         horizon=rules.horizon,
-        network=partial(network_of, env, theta, settings, own, row.adaptive and settings.arms == "apart"),
+        network=partial(network_of, env, theta, settings, own, per_arm_networks(settings)),
         payment=paid_by(row, normaliser),
         num_envs=sizes.num_envs,
         total_steps=sizes.planned_steps,
@@ -111,6 +111,21 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
         learner=learner,
         sizes=sizes,
     )
+
+
+def objective_of(settings: Settings) -> Objective:
+    """The run's agent; the task's may be shown what those see that are paid by surprise, as if on one of their arms."""
+    row = OBJECTIVES[settings.objective]
+    if settings.sees == "auto":
+        return row
+    if row.reward != "extrinsic":
+        raise UserError(f"--sees is for the objective extrinsic; {settings.objective} sees what it is made for: leave it out")
+    return row._replace(sees_theta=True, arm=ARMS.index(settings.sees))
+
+
+def per_arm_networks(settings: Settings) -> bool:
+    """Whether every arm has a network of its own."""
+    return OBJECTIVES[settings.objective].adaptive and settings.arms == "apart"
 
 
 def _require_countable(total: int, chunk: int) -> None:

@@ -48,6 +48,10 @@ class Settings(Composite):
     """Environment steps between rows of metrics; a two-hundredth of the run if not given."""
     arms: Literal["together", "apart"] = "apart"
     """Whether S-Adapt has one network that sees its arm, as in the paper, or one per arm."""
+    start_from: str | None = None
+    """Run or exported policy whose network the training begins with; {seed} in it stands for the seed."""
+    sees: Literal["auto", "s-max", "s-min"] = "auto"
+    """Arm as which Extrinsic sees theta, t/T and alpha; auto: the observation alone, or what a policy of --from saw."""
     imports: tuple[str, ...] = ()
     """Modules to import first, which register worlds and parts of your own."""
     motivation: MotivationSettings = group(MotivationSettings)
