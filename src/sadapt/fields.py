@@ -8,10 +8,14 @@ class Mine(Checked):
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
+import inspect
+import itertools
 import math
 import numbers
+import textwrap
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -207,3 +211,27 @@ def spelled(text: str) -> Any:
 def flag(name: str) -> str:
     """A setting as it is spelled on the command line."""
     return "--" + SPELLED.get(name, name.replace("_", "-"))
+
+
+def field_docs(kind: type) -> dict[str, str]:
+    """The sentence below every field of a dataclass, those that it inherits too."""
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        if not dataclasses.is_dataclass(each):
+            continue
+        try:
+            body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]
+        except (OSError, SyntaxError, IndexError):
+            continue
+        assert isinstance(body, ast.ClassDef)
+        for named, said in itertools.pairwise(body.body):
+            if isinstance(named, ast.AnnAssign) and isinstance(named.target, ast.Name) and (text := _text(said)):
+                found[named.target.id] = text
+    return found
+
+
+def _text(said: ast.stmt) -> str | None:
+    """A statement that is nothing but a text."""
+    if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant) and isinstance(said.value.value, str):
+        return inspect.cleandoc(said.value.value)
+    return None

@@ -97,7 +97,9 @@ def test_a_run_that_would_learn_nothing_more_is_refused_and_left_as_it_is(tmp_pa
     assert run.config.read_bytes() == before
 
 
-@pytest.mark.parametrize(("learner", "falls"), [("pqn", {"learning_rate", "epsilon"}), ("ppo", {"learning_rate", "ent_coef"})])
+@pytest.mark.parametrize(
+    ("learner", "falls"), [("pqn", {"learning_rate", "epsilon"}), ("ppo", {"learning_rate", "ent_coef"})]
+)
 def test_every_learner_tells_what_falls_with_the_length_of_the_training(learner, falls):
     prog = session.prepare(api.settings("tetris", learner=learner, total_timesteps=2 * LONG, planned_timesteps=LONG))
     said = spoken(prog, step=LONG // 2)

@@ -33,7 +33,7 @@ except (UserError, OSError) as error:
 
 
 WARM = (
-    "api", "cli.display", "experiments.claims", "experiments.executors", "experiments.plan", "experiments.sweep",
+    "api", "runs.display", "experiments.claims", "experiments.executors", "experiments.plan", "experiments.sweep",
     "report.adaptation", "report.curves", "report.figures", "runs.restoring", "runs.session", "training.memory",
 )  # fmt: skip
 """Modules that commands import when they are called."""

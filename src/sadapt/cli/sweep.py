@@ -15,9 +15,9 @@ import tyro
 from tyro.conf import arg
 
 from sadapt.cli.common import Flag, Imports, OptionalCount, progress
-from sadapt.cli.display import clock
 from sadapt.errors import Stop, UserError
 from sadapt.registry import import_modules
+from sadapt.runs.display import clock
 
 if TYPE_CHECKING:
     from sadapt.experiments.plan import Planned

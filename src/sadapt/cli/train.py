@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import contextlib
 import dataclasses
-import inspect
-import itertools
 import json
 import sys
-import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
@@ -22,7 +18,7 @@ from sadapt.cli.common import EnvName, Flag, Imports, OptionalFile, OptionalFold
 from sadapt.cli.parsing import parsed
 from sadapt.composite import Composite, all_changed, groups, names, own_names, owners, places, unknown
 from sadapt.errors import UserError
-from sadapt.fields import SPELLED, Count, Limit, field_of, fields_of
+from sadapt.fields import SPELLED, Count, Limit, field_docs, field_of, fields_of
 from sadapt.registry import OWN, TABLES, import_modules, known
 from sadapt.training.presets import PRESETS, preset
 from sadapt.training.settings import Settings
@@ -105,8 +101,8 @@ class TrainCommand:
 
     def run(self) -> None:
         settings = self.settings()
-        from sadapt.cli.display import display
         from sadapt.runs import config, session
+        from sadapt.runs.display import display
         from sadapt.runs.recorder import Options
         from sadapt.training.loop import steps_trained
 
@@ -196,30 +192,6 @@ def _flag(hint: Any, about: str, name: str) -> Any:
             told.kind | None, tyro.conf.DisallowNone, arg(help=about, metavar=metavar, help_behavior_hint="")
         ]
     return Annotated[told.kind, arg(help=about)]
-
-
-def field_docs(kind: type) -> dict[str, str]:
-    """The sentence below every field of a dataclass, those that it inherits too."""
-    found: dict[str, str] = {}
-    for each in reversed(kind.__mro__):
-        if not dataclasses.is_dataclass(each):
-            continue
-        try:
-            body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]
-        except (OSError, SyntaxError, IndexError):
-            continue
-        assert isinstance(body, ast.ClassDef)
-        for named, said in itertools.pairwise(body.body):
-            if isinstance(named, ast.AnnAssign) and isinstance(named.target, ast.Name) and (text := _text(said)):
-                found[named.target.id] = text
-    return found
-
-
-def _text(said: ast.stmt) -> str | None:
-    """A statement that is nothing but a text."""
-    if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant) and isinstance(said.value.value, str):
-        return inspect.cleandoc(said.value.value)
-    return None
 
 
 def _defaults(words: list[str]) -> tuple[Settings, str, tuple[str, ...]]:

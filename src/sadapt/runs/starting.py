@@ -52,7 +52,7 @@ def policies(all_settings: Sequence[Settings], own: Own | None = None) -> list[A
     found = [load(source, own=own) for source in sources]
     for agent in found:
         if agent.program.learner.policy is None:
-            raise UserError(f"{agent.source} is a run of Random, which has no policy to begin with: name another --from")
+            raise UserError(f"{agent.source} is a run of Random and has no policy to begin with: name another --from")
     return found
 
 
@@ -122,7 +122,7 @@ def _require_world(agent: Agent, prog: Program) -> None:
         if before != here:
             raise UserError(
                 f"{_whose(agent)} was trained in {theirs.name}, which has other {name.replace('_', ' ')} than "
-                f"{ours.name}: {_short(before)} there, {_short(here)} here. Begin with a policy of a world like this one"
+                f"{ours.name}: {_short(before)} there, {_short(here)} here. Begin with a policy of a like world"
             )
 
 

@@ -119,7 +119,7 @@ def objective_of(settings: Settings) -> Objective:
     if settings.sees == "auto":
         return row
     if row.reward != "extrinsic":
-        raise UserError(f"--sees is for the objective extrinsic; {settings.objective} sees what it is made for: leave it out")
+        raise UserError(f"--sees is for the objective extrinsic alone: leave it out with {settings.objective}")
     return row._replace(sees_theta=True, arm=ARMS.index(settings.sees))
 
 
