@@ -20,6 +20,7 @@ from sadapt.runs import config
 from sadapt.runs.agent import Agent, load
 from sadapt.runs.evaluation import evaluate
 from sadapt.runs.folder import RunFolder, find
+from sadapt.runs.programs import keep_programs
 
 MOST = 8_000_000
 """Bytes of the whole folder."""
@@ -32,20 +33,21 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a finished run")
     parser.add_argument("--out", type=Path, default=zoo.FOLDER, help="folder of the zoo")
     parser.add_argument("--episodes", type=int, default=100, help="episodes of each evaluation")
+    parser.add_argument("--unfinished", action="store_true", help="take a run that was stopped, too, as far as it came")
     given = parser.parse_args(words)
     try:
-        best: dict[str, tuple[float, Agent, dict[str, Any]]] = {}
+        best: dict[str, float] = {}
+        given.out.mkdir(parents=True, exist_ok=True)
+        keep_programs()
         for path in given.runs:
-            agent = usable(find(path))
+            agent = usable(find(path), unfinished=given.unfinished)
             evaluations = evaluated(agent, given.episodes)
             heard = evaluations[ARMS[agent.preferred_arm]]["measures"]["feedback"]["mean"]
             name = name_of(agent)
-            if name not in best or heard > best[name][0]:
-                best[name] = (heard, agent, evaluations)
+            if name not in best or heard > best[name]:
+                best[name] = heard
+                put(agent, name, evaluations, given.out)
             print(f"{name}: {path}, feedback {heard:.3g}", flush=True)
-        given.out.mkdir(parents=True, exist_ok=True)
-        for name, (_, agent, evaluations) in best.items():
-            put(agent, name, evaluations, given.out)
         require_small(given.out)
     except UserError as error:
         print(f"zoo: error: {error}", file=sys.stderr)
@@ -53,13 +55,13 @@ def main(words: list[str] | None = None) -> int:
     return 0
 
 
-def usable(run: RunFolder) -> Agent:
-    """The agent of a finished run in a world that comes with the program, in 16 bits as it will be kept."""
+def usable(run: RunFolder, *, unfinished: bool = False) -> Agent:
+    """The agent of a finished run in a world that comes with the program."""
     settings = run.read_settings()
     if settings.env not in compiled() or run.layout.exists() or settings.imports:
         raise UserError(f"{run} is a run in {settings.env}; the zoo has worlds that come with the program, as they are")
-    if run.read_status().get("state") != "finished":
-        raise UserError(f"{run} has not finished: `sadapt resume {run}` first")
+    if not unfinished and run.read_status().get("state") != "finished":
+        raise UserError(f"{run} has not finished: `sadapt resume {run}` first, or give --unfinished")
     agent = load(run.path)
     if agent.program.learner.policy is None:
         raise UserError(f"{run} is a run of Random, which has no policy")

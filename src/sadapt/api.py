@@ -218,7 +218,8 @@ def evaluate(
 ) -> Evaluation:
     """Plays whole episodes, greedily but for a share `epsilon` of random actions, as `sadapt eval` does.
 
-    As many are played by a random agent, whose measures are in `.random`, unless `random` is false. `env` is another world of the same shapes, or the object that the agent was trained in.
+    As many are played by a random agent, whose measures are in `.random`, unless `random` is false.
+    `env` is another world of the same shapes, or the object that the agent was trained in.
     """
     agent = run if isinstance(run, Agent) else load(run, trust=trust, env=env, **parts)
     return evaluation.evaluate(agent, episodes=episodes, arm=arm, seed=seed, epsilon=epsilon, random=random)

@@ -67,9 +67,7 @@ def documented(function: Function) -> Function:
     for title, told in found:
         lines += ["", f"{title}:"]
         for each in told:
-            about = textwrap.fill(
-                " ".join(each.about.split()), WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8
-            )
+            about = textwrap.indent(textwrap.fill(" ".join(each.about.split()), WIDTH - 8), " " * 8)
             lines += [f"    {each.name}: {_spelled(each.field)}", *([about] if about.strip() else [])]
     function.__doc__ = "\n".join(lines)
     given = inspect.signature(function)

@@ -31,15 +31,17 @@ commands (sadapt COMMAND --help shows every option of one):
 {commands}
 
 examples:
-  sadapt probe maze-small                    which way its entropy can be pushed
-  sadapt train maze-small                    train S-Adapt there; runs/maze-small/... keeps everything
-  sadapt resume runs/maze-small/...          go on after a stop, however it came
-  sadapt eval runs/maze-small/...            play the trained agent greedily
-  sadapt watch runs/maze-small/...           film it
-  sadapt film tetris --out tetris.gif        film a random agent
-  sadapt sweep F2                            all runs of a figure of the paper, as many at once as there are cores
-  sadapt claims results                      which of the paper's claims they bear out
-  sadapt --version                           the version of this program"""
+  sadapt watch zoo:tetris               film a policy that is trained already
+  sadapt probe maze-small               which way its entropy can be pushed
+  sadapt train maze-small               train S-Adapt into runs/maze-small/...
+  sadapt runs                           how all runs stand
+  sadapt resume runs/maze-small/...     go on after a stop, however it came
+  sadapt eval runs/maze-small/...       play the trained agent greedily
+  sadapt watch runs/maze-small/...      film it
+  sadapt film tetris --out tetris.gif   film a random agent
+  sadapt sweep F2                       all runs of a figure of the paper
+  sadapt claims results                 which of the paper's claims they bear out
+  sadapt --version                      the version of this program"""
 
 
 class Row(NamedTuple):

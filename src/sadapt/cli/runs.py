@@ -121,7 +121,7 @@ class WatchCommand:
     run_path: RunPath
     """Folder of a run, an exported policy, or zoo:NAME."""
     out: OptionalFile = None
-    """Where to write the film (.gif or .mp4); RUN/videos/ARM-sSEED.gif if not given, NAME/ARM-sSEED.gif of the zoo's."""
+    """Where to write the film (.gif or .mp4); RUN/videos/ARM-sSEED.gif if not given, of zoo:NAME NAME/ARM-sSEED.gif."""
     compare: Annotated[Path | None, tyro.conf.DisallowNone, arg(metavar="RUN2", help_behavior_hint="")] = None
     """A second run to show beside the first, from the same seed."""
     arm: Annotated[Literal["s-max", "s-min"] | None, tyro.conf.DisallowNone, arg(help_behavior_hint="")] = None

@@ -19,7 +19,7 @@ from sadapt.cli.parsing import parsed
 from sadapt.composite import Composite, all_changed, groups, names, own_names, owners, places, unknown
 from sadapt.errors import UserError
 from sadapt.fields import SPELLED, Count, Limit, field_docs, field_of, fields_of
-from sadapt.registry import OWN, TABLES, import_modules, known
+from sadapt.registry import OWN, TABLES, import_modules, known, spoken
 from sadapt.training.presets import PRESETS, preset
 from sadapt.training.settings import Settings
 
@@ -36,6 +36,8 @@ examples:
   sadapt train maze-small --total-timesteps 200000   a shorter run
   sadapt train maze-small --config OLD/config.json   a former run's settings
   sadapt train maze-small --num-seeds 5              five seeds in one program
+  sadapt train tetris --from RUN --objective extrinsic
+                                                     the task, from a policy
   sadapt train gym:CartPole-v1                       a world of Gymnasium
   sadapt train mine --import my_module               one of your own
   sadapt train maze-small --learner dqn --help       another part's settings"""
@@ -156,9 +158,11 @@ def _with_settings(settings: Settings) -> Any:
     for kind, about in PARTS.items():
         known_names = ",".join(name for name in TABLES[kind])
         flags.append((kind, Annotated[str, arg(metavar=f"{{{known_names}}}", help=about)], _name(settings, kind)))
-    for place, _, held in groups(settings):
+    for place, kind, held in groups(settings):
         mirror = _mirrored(held)
-        flags.append((f"{place}_settings", mirror, field(default_factory=mirror)))
+        named = kind is not None and not _name(settings, kind).startswith(OWN)
+        title = f"{spoken(kind)} {_name(settings, kind)}" if kind and named else place
+        flags.append((f"{place}_settings", Annotated[mirror, arg(name=title)], field(default_factory=mirror)))
     return dataclasses.make_dataclass("TrainCommand", flags, bases=(TrainCommand,), frozen=True, kw_only=True)
 
 

@@ -116,13 +116,13 @@ def _inside(agent: Agent, arm: int, episodes: int, seed: int, epsilon: float) ->
     prog, env = agent.program, agent.env
     assert isinstance(env, Env)
 
-    def one(key: jax.Array) -> Values:
+    def one(key: jax.Array, on: jax.Array) -> Values:
         act = lambda key, episode: agent.act_in(key, episode, epsilon)  # noqa: E731
-        return play(key, env, prog.marginal, prog.rules, act, jnp.int32(arm)).measures
+        return play(key, env, prog.marginal, prog.rules, act, on).measures
 
-    player = jax.jit(jax.vmap(one))
+    player = jax.jit(jax.vmap(one, in_axes=(0, None)))  # the arm is told, so that both arms are one program
     keys = jax.random.split(from_seed(seed), -(-episodes // BATCH) * BATCH if episodes > BATCH else episodes)
-    parts = [jax.device_get(player(keys[at : at + BATCH])) for at in range(0, len(keys), BATCH)]
+    parts = [jax.device_get(player(keys[at : at + BATCH], jnp.int32(arm))) for at in range(0, len(keys), BATCH)]
     return jax.tree.map(lambda *rows: np.concatenate(rows)[:episodes].astype(np.float64), *parts)
 
 
