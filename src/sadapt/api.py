@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from sadapt import zoo
 from sadapt.composite import all_changed
 from sadapt.envs.base import AnyEnv, Env, HostEnv
 from sadapt.envs.registry import make, make_any
-from sadapt.envs.table import described
-from sadapt.envs.table import names as world_names
 from sadapt.errors import UserError
 from sadapt.fields import Count, checked, field_of, fields_of
 from sadapt.motivation import probe as probing
@@ -20,7 +17,7 @@ from sadapt.motivation.probe import Report
 from sadapt.options import documented
 from sadapt.registry import KINDS, OWN, Own, import_modules, own_name, register
 from sadapt.report import curves
-from sadapt.runs import evaluation, listing, session, watching
+from sadapt.runs import evaluation, session, watching
 from sadapt.runs.agent import Agent
 from sadapt.runs.agent import load as load_agent
 from sadapt.runs.display import chosen
@@ -30,7 +27,17 @@ from sadapt.runs.folder import RunFolder, find
 from sadapt.runs.listing import Comparison, Listed
 from sadapt.runs.player import Player
 from sadapt.runs.recorder import Display, Options
-from sadapt.studies import adaptation, bench, claims, figures, sweep
+from sadapt.studies import (
+    adaptation,
+    bench,
+    claims,
+    compare,
+    figures,
+    list_runs,
+    list_worlds,
+    list_zoo,
+    sweep,
+)
 from sadapt.training.memory import require_episodes
 from sadapt.training.parts import env_of, marginal_of
 from sadapt.training.presets import preset as preset_settings
@@ -99,9 +106,9 @@ def settings(env: str, *, preset: str = "fast", imports: str | tuple[str, ...] =
 
 
 @overload
-def train(env: str | AnyEnv | Settings, *, num_seeds: None = None, **options: Any) -> RunFolder: ...
-@overload
 def train(env: str | AnyEnv | Settings, *, num_seeds: int, **options: Any) -> list[RunFolder]: ...
+@overload
+def train(env: str | AnyEnv | Settings, **options: Any) -> RunFolder: ...
 @documented
 def train(
     env: str | AnyEnv | Settings,
@@ -173,28 +180,17 @@ def resume(
     names, if they have not been imported.
     """
     _, own = _own(env=env, **_kinds(parts))
-    folder = find(_one(run))
+    folder = find(run)
     with chosen(folder.read_settings(trust=trust), display) as shown:
         return session.resume(
             folder.path, options=options, display=shown, own=own, trust=trust, total_timesteps=total_timesteps
         )
 
 
-def _one(run: Any) -> Any:
-    """A single run; refuses several, and what cannot be one."""
-    if isinstance(run, list | tuple) and len(run) == 1:
-        return _one(run[0])
-    if isinstance(run, list | tuple):
-        raise UserError(f"{len(run)} runs were given; name one of them: {', '.join(map(str, run[:4]))}")
-    if not isinstance(run, str | Path | RunFolder):
-        raise UserError(f"a run is a folder, what train returned, an exported policy or zoo:NAME; got {run!r}")
-    return run
-
-
 def load(run: Run, *, trust: bool = False, env: AnyEnv | str | None = None, **parts: Any) -> Agent:
     """The agent in a run's folder, in an exported file or in the zoo; objects and `trust` as in `resume`."""
     own = _own(env=make_any(env) if isinstance(env, str) else env, **_kinds(parts))[1]
-    return load_agent(str(_one(run)), trust=trust, own=own)
+    return load_agent(run, trust=trust, own=own)
 
 
 def _kinds(parts: dict[str, Any]) -> dict[str, Any]:
@@ -251,27 +247,8 @@ def watch(
 
 def plot(runs: Run | Sequence[Run], out: str | Path | None = None, *, each: bool = False) -> Path:
     """Draws the runs of one world into one picture (.png, .svg or .pdf), as `sadapt plot` does."""
-    return curves.plot([runs] if isinstance(runs, str | Path | RunFolder) else list(runs), out, each=each)
-
-
-def compare(first: Run, second: Run) -> Comparison:
-    """What differs between two runs in settings and results, as `sadapt compare` does."""
-    return listing.compared(_one(first), _one(second))
-
-
-def list_runs(folder: str | Path = "runs") -> list[Listed]:
-    """Every run below a folder and how it stands, as `sadapt runs` does."""
-    return listing.listed(folder)
-
-
-def list_worlds() -> list[dict[str, Any]]:
-    """Every world that has a name, its size, horizon, actions and channels, as `sadapt list` does."""
-    return [described(name) for name in world_names()]
-
-
-def list_zoo() -> list[zoo.Entry]:
-    """The trained policies that come with the program, as `sadapt zoo` does; `load(entry.source)` loads one."""
-    return zoo.entries()
+    several = [runs] if isinstance(runs, str | Path | RunFolder) else runs
+    return curves.plot([Path(each) for each in several], out, each=each)
 
 
 def export(run: Run | Agent, path: str | Path, *, trust: bool = False, **parts: Any) -> Path:

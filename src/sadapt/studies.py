@@ -1,4 +1,4 @@
-"""Commands about many runs as calls: `sweep`, `figures`, `claims`, `adaptation`, and `bench`."""
+"""Calls that train nothing themselves: lists of worlds, runs and policies, sweeps, what many runs say, and speed."""
 
 from __future__ import annotations
 
@@ -6,16 +6,41 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sadapt import zoo
+from sadapt.envs.table import described
+from sadapt.envs.table import names as world_names
 from sadapt.errors import Stop
 from sadapt.fields import unknown_name
 from sadapt.registry import import_modules
+from sadapt.runs import listing
 from sadapt.runs.folder import RunFolder
+from sadapt.runs.listing import Comparison, Listed
 
 if TYPE_CHECKING:
     from sadapt.experiments.claims import Claim
     from sadapt.report.adaptation import Adaptation
 
 Folder = str | Path
+
+
+def list_worlds() -> list[dict[str, Any]]:
+    """Every world that has a name, its size, horizon, actions and channels, as `sadapt list` does."""
+    return [described(name) for name in world_names()]
+
+
+def list_zoo() -> list[zoo.Entry]:
+    """The trained policies that come with the program, as `sadapt zoo` does; `load(entry.source)` loads one."""
+    return zoo.entries()
+
+
+def list_runs(folder: Folder = "runs") -> list[Listed]:
+    """Every run below a folder and how it stands, as `sadapt runs` does."""
+    return listing.listed(folder)
+
+
+def compare(first: Folder | RunFolder, second: Folder | RunFolder) -> Comparison:
+    """What differs between two runs in settings and results, as `sadapt compare` does."""
+    return listing.compared(first, second)
 
 
 def sweep(

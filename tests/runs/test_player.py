@@ -41,7 +41,7 @@ def test_the_player_keeps_what_the_episode_would(agent, arm):
             assert player.surprise == pytest.approx(float(transition.surprise), rel=1e-5)
         before = episode
     assert before is not None
-    with pytest.raises(UserError, match="the episode is over after 20 steps: call player.reset"):
+    with pytest.raises(UserError, match=r"the episode is over after 20 steps: call player\.reset"):
         player.act(episode.obs)
 
 

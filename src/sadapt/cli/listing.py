@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,17 +38,16 @@ class RunsCommand:
         found = listed(self.folder)
         if self.json:
             return show_json([{**each._asdict(), "progress": each.progress} for each in found])
-        number = lambda form: lambda value: "" if value is None else format(value, form)  # noqa: E731
         show(
             [{**each._asdict(), "progress": each.progress, "on": _on(each)} for each in found],
             [
                 Column("run", "run", folds=True),
                 Column("state", "state"),
-                Column("progress", "done", number(".0%"), right=True),
-                Column("step", "steps", number(","), right=True, spare=True),
-                Column("last_return", "return", number(".4g"), right=True),
+                Column("progress", "done", _number(".0%"), right=True),
+                Column("step", "steps", _number(","), right=True, spare=True),
+                Column("last_return", "return", _number(".4g"), right=True),
                 Column("on", "arm"),
-                Column("pace", "steps/s", number(",.0f"), right=True),
+                Column("pace", "steps/s", _number(",.0f"), right=True),
                 Column("updated", "updated", lambda text: text or "", spare=True),
             ],
         )
@@ -55,6 +55,11 @@ class RunsCommand:
             if each.why is not None:
                 print(f"{each.run}: {each.why}")
         return None
+
+
+def _number(form: str) -> Callable[[Any], str]:
+    """A number as it is shown, or nothing where there is none."""
+    return lambda value: "" if value is None else format(value, form)
 
 
 def _on(each: Any) -> str:

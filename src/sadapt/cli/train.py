@@ -16,7 +16,7 @@ from tyro.conf import arg
 
 from sadapt.cli.common import EnvName, Flag, Imports, OptionalFile, OptionalFolder, Quiet
 from sadapt.cli.parsing import parsed
-from sadapt.composite import Composite, all_changed, groups, names, own_names, owners, places, unknown
+from sadapt.composite import Composite, Group, all_changed, groups, names, own_names, owners, places, unknown
 from sadapt.errors import UserError
 from sadapt.fields import SPELLED, Count, Limit, field_docs, field_of, fields_of
 from sadapt.registry import OWN, TABLES, import_modules, known, spoken
@@ -158,12 +158,18 @@ def _with_settings(settings: Settings) -> Any:
     for kind, about in PARTS.items():
         known_names = ",".join(name for name in TABLES[kind])
         flags.append((kind, Annotated[str, arg(metavar=f"{{{known_names}}}", help=about)], _name(settings, kind)))
-    for place, kind, held in groups(settings):
-        mirror = _mirrored(held)
-        named = kind is not None and not _name(settings, kind).startswith(OWN)
-        title = f"{spoken(kind)} {_name(settings, kind)}" if kind and named else place
-        flags.append((f"{place}_settings", Annotated[mirror, arg(name=title)], field(default_factory=mirror)))
+    for group in groups(settings):
+        mirror = _mirrored(group.settings)
+        shown = Annotated[mirror, arg(name=_title(settings, group))]
+        flags.append((f"{group.place}_settings", shown, field(default_factory=mirror)))
     return dataclasses.make_dataclass("TrainCommand", flags, bases=(TrainCommand,), frozen=True, kw_only=True)
+
+
+def _title(settings: Composite, group: Group) -> str:
+    """What a group of settings is called: `learner pqn`."""
+    if group.kind is None or _name(settings, group.kind).startswith(OWN):
+        return group.place
+    return f"{spoken(group.kind)} {_name(settings, group.kind)}"
 
 
 def _name(settings: Composite, kind: str) -> str:

@@ -23,7 +23,7 @@ from sadapt.motivation.objectives import ARMS
 from sadapt.registry import Own
 from sadapt.runs import checkpoint, config
 from sadapt.runs.checkpoint import Damaged
-from sadapt.runs.folder import RunFolder, find, require_modules
+from sadapt.runs.folder import RunFolder, find, only, require_modules
 from sadapt.training.driver import shapes
 from sadapt.training.program import Program, build
 from sadapt.training.settings import Settings
@@ -169,12 +169,13 @@ def _numbers(what: str, given: Any) -> np.ndarray:
     raise UserError(f"{what} must be an array of finite numbers; got {told(given)}")
 
 
-def load(path: str | Path, *, trust: bool = False, own: Own | None = None) -> Agent:
+def load(path: str | Path | RunFolder, *, trust: bool = False, own: Own | None = None) -> Agent:
     """The agent in an exported file, or in a run's newest good checkpoint.
 
     Modules that it needs are imported only if they are trusted, or have been imported already; `own` are the parts
     that were handed to `train` as objects, by their kind.
     """
+    path = only(path)
     file = zoo.located(path)
     if file.is_file():
         try:

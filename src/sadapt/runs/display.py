@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 import sys
 import time
 from collections import deque
@@ -62,11 +63,11 @@ def _notebooks() -> Callable[[str], Callable[[str], None]] | None:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is None or not hasattr(shell, "kernel"):
         return None
-    from IPython.display import HTML, display
+    module = importlib.import_module("IPython.display")
 
     def show(text: str) -> Callable[[str], None]:
-        handle = display(HTML(text), display_id=True)
-        return lambda new: handle.update(HTML(new))
+        handle = module.display(module.HTML(text), display_id=True)
+        return lambda new: handle.update(module.HTML(new))
 
     return show
 

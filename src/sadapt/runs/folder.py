@@ -193,9 +193,20 @@ def default_path(settings: Settings, root: str | Path = "runs") -> Path:
     return Path(root) / world / "-".join([*who, f"s{settings.seed}"])
 
 
-def find(path: str | Path) -> RunFolder:
+def only(run: Any) -> str | Path:
+    """What names a single run: a path, or what `train` returned; refuses several, and anything else."""
+    if isinstance(run, list | tuple) and len(run) == 1:
+        return only(run[0])
+    if isinstance(run, list | tuple):
+        raise UserError(f"{len(run)} runs were given; name one of them: {', '.join(map(str, run[:4]))}")
+    if not isinstance(run, str | os.PathLike):
+        raise UserError(f"a run is a folder, what train returned, an exported policy or zoo:NAME; got {run!r}")
+    return run if isinstance(run, str) else Path(run)
+
+
+def find(path: str | Path | RunFolder) -> RunFolder:
     """The run in a folder, or the only one anywhere below it."""
-    given = Path(path)
+    given = Path(only(path))
     if (given / "config.json").is_file():
         return RunFolder(given)
     found = sorted(file.parent for file in given.rglob("config.json")) if given.is_dir() else []

@@ -126,8 +126,8 @@ def resume(
             recorder.open(0)
             return _launched(settings, drive, recorder, own, _starts_again(folder, settings, prog, own))
         extend(int(found.state.step))
-        known = longer and drive.measured()
-        recorder.warn([doubts.at_start(settings, prog, found.state.random, known) if known else folder.warnings])
+        rounds = drive.measured() if longer else 0
+        recorder.warn([doubts.at_start(settings, prog, found.state.random, rounds) if rounds else folder.warnings])
         known = found.metrics or folder.read_status().get("metrics")
         recorder.notes = {} if known is None else {"metrics": known}
         recorder.open(int(found.state.step), found.seconds)

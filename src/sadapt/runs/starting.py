@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from sadapt.composite import all_changed
 from sadapt.errors import UserError
 from sadapt.motivation.objectives import ARMS, OBJECTIVES
 from sadapt.registry import Own
@@ -64,7 +64,7 @@ def shown_as(settings: Settings, agents: Sequence[Agent]) -> Settings:
         return settings
     if len(seeing) > 1:
         raise UserError("the policies to begin with prefer different arms: give --sees s-max or --sees s-min")
-    return replace(settings, sees=seeing.pop())
+    return all_changed(settings, {"sees": seeing.pop()})
 
 
 def fitted(agent: Agent, prog: Program, settings: Settings) -> Start:
@@ -135,6 +135,9 @@ def _require_kind(agent: Agent, settings: Settings) -> None:
             f"{ours['learner']['kind']}: give --learner {theirs['learner']['kind']}"
         )
     for group in ("network", "marginal"):
+        named = {theirs[group]["kind"], ours[group]["kind"]}
+        if "auto" in named and len(named) > 1:  # which may be the same one: its parameters will tell
+            continue
         if found := config.differences(theirs[group], ours[group]):
             raise UserError(
                 f"{_whose(agent)} has another {group} than this run (its own first): {'; '.join(found)}. Give the same "
