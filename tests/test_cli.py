@@ -114,7 +114,7 @@ def test_an_unknown_world_is_one_paragraph_with_the_nearest_name(command):
     ("words", "hint"),
     [
         (["prob", "tetris"], "did you mean 'probe'?"),
-        (["xyz"], "choose one of: adaptation, bench, claims, eval, export, figures, film, list"),
+        (["xyz"], "choose one of: adaptation, bench, claims, compare, eval, export, figures, film, list"),
         (["probe", "tetris", "--episode", "3"], "--episodes"),
         (["probe", "tetris", "--episodes", "few"], "--episodes"),
         (["probe", "tetris", "--episodes", "0"], "--episodes must be at least 1; got 0"),
@@ -297,3 +297,22 @@ def test_film_is_named_after_world_and_policy(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["film", "tetris", "--steps", "2"]) == 0
     assert (tmp_path / "tetris-random.gif").exists()
+
+
+@pytest.mark.parametrize("name", [None, *COMMANDS])
+def test_help_reads_well_at_80_columns(name, monkeypatch, capsys):
+    """No line is longer than the terminal, and the examples stand as they were written."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--help"] if name is None else [name, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "settings options" not in text
+    assert "<description>" not in text
+
+
+def test_groups_of_settings_are_called_by_what_they_are_of(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["train", "maze-small", "--learner", "ppo", "--help"]) == 0
+    titles = re.findall(r"^╭─ (.+?) ─+╮$", capsys.readouterr().out, flags=re.MULTILINE)
+    assert titles[:2] == ["positional arguments", "options"]
+    assert {"world maze-small options", "bandit race options", "learner ppo options"} <= set(titles)

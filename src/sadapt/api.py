@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from sadapt.composite import all_changed
 from sadapt.envs.base import AnyEnv, Env, HostEnv
@@ -13,14 +14,30 @@ from sadapt.fields import Count, checked, field_of, fields_of
 from sadapt.motivation import probe as probing
 from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.probe import Report
+from sadapt.options import documented
 from sadapt.registry import KINDS, OWN, Own, import_modules, own_name, register
-from sadapt.report.curves import plot
+from sadapt.report import curves
 from sadapt.runs import evaluation, session, watching
 from sadapt.runs.agent import Agent
 from sadapt.runs.agent import load as load_agent
+from sadapt.runs.display import chosen
 from sadapt.runs.evaluation import Evaluation
-from sadapt.runs.folder import RunFolder
+from sadapt.runs.filming import film as film_world
+from sadapt.runs.folder import RunFolder, find
+from sadapt.runs.listing import Comparison, Listed
+from sadapt.runs.player import Player
 from sadapt.runs.recorder import Display, Options
+from sadapt.studies import (
+    adaptation,
+    bench,
+    claims,
+    compare,
+    figures,
+    list_runs,
+    list_worlds,
+    list_zoo,
+    sweep,
+)
 from sadapt.training.memory import require_episodes
 from sadapt.training.parts import env_of, marginal_of
 from sadapt.training.presets import preset as preset_settings
@@ -28,22 +45,38 @@ from sadapt.training.settings import Settings
 
 __all__ = [
     "Agent",
+    "Comparison",
     "Evaluation",
+    "Listed",
     "Options",
+    "Player",
     "RunFolder",
     "Settings",
+    "adaptation",
+    "bench",
+    "claims",
+    "compare",
     "evaluate",
     "export",
+    "figures",
+    "film_world",
+    "list_runs",
+    "list_worlds",
+    "list_zoo",
     "load",
     "plot",
     "probe",
     "register",
     "resume",
     "settings",
+    "sweep",
     "train",
     "watch",
 ]
 Run = str | Path | RunFolder
+"""A folder of a run, what `train` returned, an exported policy, or `zoo:NAME`."""
+Shown = Display | Literal["auto"] | None
+"""A function that is called with a run's progress; `auto` shows a bar on terminals and in notebooks; None, nothing."""
 
 
 def _own(**given: Any) -> tuple[dict[str, str], Own]:
@@ -61,6 +94,7 @@ def _own(**given: Any) -> tuple[dict[str, str], Own]:
     return named, own
 
 
+@documented
 def settings(env: str, *, preset: str = "fast", imports: str | tuple[str, ...] = (), **changes: Any) -> Settings:
     """A preset for a world, with any setting changed by its name: `settings("tetris", seed=3, learning_rate=1e-3)`."""
     given = (imports,) if isinstance(imports, str) else imports
@@ -71,6 +105,11 @@ def settings(env: str, *, preset: str = "fast", imports: str | tuple[str, ...] =
     return all_changed(found, {**changes, "imports": modules} if modules else changes)
 
 
+@overload
+def train(env: str | AnyEnv | Settings, *, num_seeds: int, **options: Any) -> list[RunFolder]: ...
+@overload
+def train(env: str | AnyEnv | Settings, **options: Any) -> RunFolder: ...
+@documented
 def train(
     env: str | AnyEnv | Settings,
     *,
@@ -80,19 +119,34 @@ def train(
     bandit: Any = None,
     network: Any = None,
     learner: Any = None,
+    start_from: Run | Agent | None = None,
+    num_seeds: int | None = None,
     out: str | Path | None = None,
     overwrite: bool = False,
     options: Options | None = None,
-    display: Display | None = None,
+    display: Shown = "auto",
     **changes: Any,
-) -> RunFolder:
-    """Trains one run into a folder, as `sadapt train` does; `changes` are settings by name, as in `settings`.
+) -> RunFolder | list[RunFolder]:
+    """Trains one run into a folder, as `sadapt train` does; returns the folder, which every other call takes.
 
-    The world and the parts are names, objects (`Env`, `Marginal`, `Feedback`, `Bandit`, `Network`, `Learner`) or
-    functions that make a part. `display` is called with the run's progress before the first step and after every
-    chunk of steps. Ctrl-C saves the run and raises `sadapt.errors.Stop`.
+    env: a world of `sadapt.list_worlds()`, `gym:ID`, `atari:GAME`, an `Env` or `HostEnv`, or whole `Settings`.
+    preset: where the defaults come from: `fast` (PQN, minutes on a core) or `paper` (the paper's DQN).
+    marginal, feedback, bandit, network, learner: a part by its name, as an object (`Marginal`, `Feedback`, `Bandit`,
+        `Network`, `Learner`) or as a function that makes one.
+    start_from: a run, an exported policy, an `Agent` or `zoo:NAME` whose network the training begins with.
+    num_seeds: so many seeds at once, from `seed` on; then a list of folders is returned.
+    out: the run's folder; runs/ENV/OBJECTIVE-LEARNER-sSEED if not given.
+    overwrite: replace a run that is already there.
+    options: how the run is kept (`sadapt.Options`): checkpoints, TensorBoard, Weights & Biases.
+    display: a function called with the run's progress before the first step and after every chunk of steps; `auto`
+        shows a bar on terminals and in notebooks, None nothing.
+
+    Ctrl-C saves the run and raises `sadapt.errors.Stop`. Every other option is a setting, by its name; what is not
+    given is as the preset, the world and the parts have it:
     """
     named, own = _own(marginal=marginal, feedback=feedback, bandit=bandit, network=network, learner=learner)
+    if start_from is not None:
+        changes = {**changes, "start_from": start_from.source if isinstance(start_from, Agent) else str(start_from)}
     if isinstance(env, Settings):
         wanted = all_changed(env, {**named, **changes})
     else:
@@ -101,31 +155,42 @@ def train(
         if isinstance(env, HostEnv):
             changes = {"num_envs": 8, **changes}
         wanted = settings(world["env"], preset=preset, **named, **changes)
-    return session.train(wanted, out, overwrite=overwrite, options=options, display=display, own=own)[0]
+    seeds = 1 if num_seeds is None else num_seeds
+    with chosen(wanted, display) as shown:
+        folders = session.train(
+            wanted, out, num_seeds=seeds, overwrite=overwrite, options=options, display=shown, own=own
+        )
+    return folders[0] if num_seeds is None else folders
 
 
 def resume(
     run: Run,
     *,
+    total_timesteps: int | None = None,
     options: Options | None = None,
-    display: Display | None = None,
+    display: Shown = "auto",
     trust: bool = False,
     env: AnyEnv | None = None,
     **parts: Any,
 ) -> RunFolder:
     """Goes on with a run from its last checkpoint, as `sadapt resume` does.
 
+    `total_timesteps` extends it beyond its planned end; what goes by the length of the training stays as planned.
     Objects that were handed to `train` are handed over again, by their kind. `trust` imports the modules that the run
     names, if they have not been imported.
     """
     _, own = _own(env=env, **_kinds(parts))
-    return session.resume(str(run), options=options, display=display, own=own, trust=trust)
+    folder = find(run)
+    with chosen(folder.read_settings(trust=trust), display) as shown:
+        return session.resume(
+            folder.path, options=options, display=shown, own=own, trust=trust, total_timesteps=total_timesteps
+        )
 
 
 def load(run: Run, *, trust: bool = False, env: AnyEnv | str | None = None, **parts: Any) -> Agent:
-    """The agent in a run's folder or in an exported file; objects and `trust` as in `resume`."""
+    """The agent in a run's folder, in an exported file or in the zoo; objects and `trust` as in `resume`."""
     own = _own(env=make_any(env) if isinstance(env, str) else env, **_kinds(parts))[1]
-    return load_agent(str(run), trust=trust, own=own)
+    return load_agent(run, trust=trust, own=own)
 
 
 def _kinds(parts: dict[str, Any]) -> dict[str, Any]:
@@ -142,16 +207,18 @@ def evaluate(
     arm: str | None = None,
     seed: int = 0,
     epsilon: float = 0.0,
+    random: bool = True,
     env: AnyEnv | str | None = None,
     trust: bool = False,
     **parts: Any,
 ) -> Evaluation:
     """Plays whole episodes, greedily but for a share `epsilon` of random actions, as `sadapt eval` does.
 
+    As many are played by a random agent, whose measures are in `.random`, unless `random` is false.
     `env` is another world of the same shapes, or the object that the agent was trained in.
     """
     agent = run if isinstance(run, Agent) else load(run, trust=trust, env=env, **parts)
-    return evaluation.evaluate(agent, episodes=episodes, arm=arm, seed=seed, epsilon=epsilon)
+    return evaluation.evaluate(agent, episodes=episodes, arm=arm, seed=seed, epsilon=epsilon, random=random)
 
 
 def watch(
@@ -159,10 +226,14 @@ def watch(
     path: str | Path,
     *,
     compare: Run | Agent | None = None,
+    arm: str | None = None,
+    seed: int = 0,
+    steps: int | None = None,
+    fps: int = 12,
+    epsilon: float = 0.0,
     env: AnyEnv | str | None = None,
     trust: bool = False,
     parts: Own | None = None,
-    **options: Any,
 ) -> Path:
     """Films one episode (GIF or MP4), as `sadapt watch` does; `compare` puts a second agent's beside it."""
     both = [
@@ -170,7 +241,14 @@ def watch(
         for each in (run, compare)
         if each is not None
     ]
-    return watching.watch(both[0], path, compare=both[1] if len(both) > 1 else None, **options)
+    second = both[1] if len(both) > 1 else None
+    return watching.watch(both[0], path, compare=second, arm=arm, seed=seed, steps=steps, fps=fps, epsilon=epsilon)
+
+
+def plot(runs: Run | Sequence[Run], out: str | Path | None = None, *, each: bool = False) -> Path:
+    """Draws the runs of one world into one picture (.png, .svg or .pdf), as `sadapt plot` does."""
+    several = [runs] if isinstance(runs, str | Path | RunFolder) else runs
+    return curves.plot([Path(each) for each in several], out, each=each)
 
 
 def export(run: Run | Agent, path: str | Path, *, trust: bool = False, **parts: Any) -> Path:

@@ -8,10 +8,14 @@ class Mine(Checked):
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
+import inspect
+import itertools
 import math
 import numbers
+import textwrap
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -54,6 +58,8 @@ SPOKEN = {int: "a whole number", float: "a number", str: "text", bool: "true or 
 SPOKEN_LISTS = {int: "a list of whole numbers", str: "a list of texts"}
 SPECIAL = ("inf", "-inf", "nan")
 """Numbers that JSON has no sign for."""
+SPELLED = {"imports": "import", "start_from": "from"}
+"""Settings that are called otherwise on the command line, by words that Python keeps to itself."""
 LONGEST = 80
 """Letters of a value that a message shows."""
 
@@ -204,4 +210,28 @@ def spelled(text: str) -> Any:
 
 def flag(name: str) -> str:
     """A setting as it is spelled on the command line."""
-    return "--" + ("import" if name == "imports" else name.replace("_", "-"))
+    return "--" + SPELLED.get(name, name.replace("_", "-"))
+
+
+def field_docs(kind: type) -> dict[str, str]:
+    """The sentence below every field of a dataclass, those that it inherits too."""
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        if not dataclasses.is_dataclass(each):
+            continue
+        try:
+            body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]
+        except (OSError, SyntaxError, IndexError):
+            continue
+        assert isinstance(body, ast.ClassDef)
+        for named, said in itertools.pairwise(body.body):
+            if isinstance(named, ast.AnnAssign) and isinstance(named.target, ast.Name) and (text := _text(said)):
+                found[named.target.id] = text
+    return found
+
+
+def _text(said: ast.stmt) -> str | None:
+    """A statement that is nothing but a text."""
+    if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant) and isinstance(said.value.value, str):
+        return inspect.cleandoc(said.value.value)
+    return None

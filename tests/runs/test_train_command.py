@@ -84,7 +84,7 @@ def test_a_run_outlives_a_pipe_that_is_closed(tmp_path):
 def test_help_is_grouped_and_begins_with_examples(capsys):
     assert main(["train", "--help"]) == 0
     text = capsys.readouterr().out
-    assert text.index("examples:") < text.index("--objective") < text.index("motivation-settings options")
+    assert text.index("examples:") < text.index("--objective") < text.index("motivation options")
     assert "--minibatch-size" in text
     assert main(["train", "--learner", "dqn", "--help"]) == 0
     assert "--buffer-size" in capsys.readouterr().out

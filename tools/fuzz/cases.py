@@ -66,6 +66,9 @@ COMMANDS = (
     Command("probe maze-small --layout map.txt --episodes 2 --quiet", MAP, share=2, long=True),
     Command("film maze-small --layout map.txt --out film.gif --steps 3", MAP, ("film.gif",), share=2, long=True),
     Command("list --json", {}, share=1),
+    Command("runs run --json", RUN, share=4),
+    Command("compare run other --json", {**RUN, "other": ("adapting", "stopped")}, share=4),
+    Command(f"train tetris --from policy.safetensors --out new {SMALL}", POLICY, ("new",), share=1, long=True),
 )
 OPTIONS = (
     "seed", "episodes", "epsilon", "arm", "json", "import", "out", "steps", "fps", "compare", "each", "learner", "only",

@@ -33,7 +33,7 @@ except (UserError, OSError) as error:
 
 
 WARM = (
-    "api", "cli.display", "experiments.claims", "experiments.executors", "experiments.plan", "experiments.sweep",
+    "api", "runs.display", "experiments.claims", "experiments.executors", "experiments.plan", "experiments.sweep",
     "report.adaptation", "report.agreement", "report.curves", "report.figures", "report.table", "runs.restoring",
     "runs.session", "training.memory",
 )  # fmt: skip

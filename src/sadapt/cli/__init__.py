@@ -31,15 +31,17 @@ commands (sadapt COMMAND --help shows every option of one):
 {commands}
 
 examples:
-  sadapt probe maze-small                    which way its entropy can be pushed
-  sadapt train maze-small                    train S-Adapt there; runs/maze-small/... keeps everything
-  sadapt resume runs/maze-small/...          go on after a stop, however it came
-  sadapt eval runs/maze-small/...            play the trained agent greedily
-  sadapt watch runs/maze-small/...           film it
-  sadapt film tetris --out tetris.gif        film a random agent
-  sadapt sweep F2                            all runs of a figure of the paper, as many at once as there are cores
-  sadapt claims results                      which of the paper's claims they bear out
-  sadapt --version                           the version of this program"""
+  sadapt watch zoo:tetris               film a policy that is trained already
+  sadapt probe maze-small               which way its entropy can be pushed
+  sadapt train maze-small               train S-Adapt into runs/maze-small/...
+  sadapt runs                           how all runs stand
+  sadapt resume runs/maze-small/...     go on after a stop, however it came
+  sadapt eval runs/maze-small/...       play the trained agent greedily
+  sadapt watch runs/maze-small/...      film it
+  sadapt film tetris --out tetris.gif   film a random agent
+  sadapt sweep F2                       all runs of a figure of the paper
+  sadapt claims results                 which of the paper's claims they bear out
+  sadapt --version                      the version of this program"""
 
 
 class Row(NamedTuple):
@@ -59,6 +61,9 @@ COMMANDS = {
     "film": Row("film", "FilmCommand", "film a random or scripted agent", compiles=True),
     "train": Row("train", "TrainCommand", "train an agent into a folder of its own", compiles=True),
     "resume": Row("runs", "ResumeCommand", "go on with a run from its last checkpoint", compiles=True),
+    "runs": Row("listing", "RunsCommand", "list runs: how they stand, what they have come to"),
+    "compare": Row("listing", "CompareCommand", "what differs between two runs"),
+    "zoo": Row("zoo", "ZooCommand", "list the trained policies that come with the program"),
     "eval": Row("runs", "EvalCommand", "play a trained agent greedily and tell what it does", compiles=True),
     "watch": Row("runs", "WatchCommand", "film a trained agent", compiles=True),
     "plot": Row("runs", "PlotCommand", "draw the learning curves of runs"),

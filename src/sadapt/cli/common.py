@@ -50,10 +50,11 @@ def require_parts(**names: str) -> None:
 
 
 def require_run(path: Path) -> None:
-    """Refuses what is neither a file nor a run, before JAX is imported."""
+    """Refuses what is neither a file nor a run nor in the zoo, before JAX is imported."""
     from sadapt.runs.folder import find as find_run
+    from sadapt.zoo import located
 
-    if not path.is_file():
+    if not located(path).is_file():
         find_run(path)
 
 

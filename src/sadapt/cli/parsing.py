@@ -7,10 +7,14 @@ the bounds on the command's fields, as for any other settings.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import io
 import re
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterator
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, Literal, TypeGuard, get_args, get_origin
 
 import tyro
@@ -19,6 +23,9 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 from sadapt.errors import UserError, nearest
 from sadapt.fields import check_all, checked, field_of, fields_of, flag, spelled
 
+WIDEST, NARROWEST = 101, 41
+HERE = "<description>"
+"""Where a command's own words go, which tyro would break in the middle."""
 TRUTHS = {"true": True, "false": False}
 BORDER, COLOUR = "│|╭╮╰╯─+- ", re.compile(r"\x1b\[[0-9;]*m")
 BOOLEAN = field_of(bool)
@@ -52,26 +59,67 @@ def parsed(command: type, name: str, words: list[str], **options: Any) -> Any:
         raise UserError(f"an empty word was given after {before}: name something, or leave it out")
     config = (tyro.conf.FlagCreatePairsOff, *options.pop("config", ()))
     flags = dict(_flags(command, options.get("default")))
-    asked, said = _spell_out(words, flags), io.StringIO()
+    asked, said, helped = _spell_out(words, flags), io.StringIO(), _Like(sys.stdout)
+    description = laid_out(options.pop("description", None) or inspect.getdoc(command) or "")
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(said), redirect_stdout(helped):
             found, left = tyro.cli(
                 command,
                 args=asked,
                 prog=f"sadapt {name}",
                 config=config,
                 registry=WORDS,
+                description=HERE,
                 return_unknown_args=True,
                 **options,
             )
     except SystemExit as ended:
         if not ended.code:
+            print(_with_short_usage(helped.getvalue(), name).replace(HERE, description), end="")
             raise
         raise UserError(f"{_unboxed(said.getvalue())} (sadapt {name} --help shows every option)") from None
     if left:
         raise _unexpected(command, name, left, words, flags)
     check_all(found)
     return found
+
+
+class _Like(io.StringIO):
+    """Keeps what is printed, and is a terminal if what it stands for is one."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+        self._terminal, self._encoding = bool(stream.isatty()), str(stream.encoding or "utf-8")
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._encoding
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+
+def width() -> int:
+    """Letters of a line of help."""
+    return max(min(shutil.get_terminal_size().columns, WIDEST), NARROWEST) - 1
+
+
+def laid_out(text: str) -> str:
+    """A command's own words as wide as the terminal; lines that are set in, such as examples, stay as they are."""
+    blocks = [block.splitlines() for block in text.strip().split("\n\n")]
+    return "\n\n".join(
+        "\n".join(lines) if any(line.startswith(" ") for line in lines) else textwrap.fill(" ".join(lines), width())
+        for lines in blocks
+    )
+
+
+def _with_short_usage(text: str, name: str) -> str:
+    """The same help, whose first line names what must be given, and not every option, if that is longer than a line."""
+    usage, _, rest = text.partition("\n")
+    if len(COLOUR.sub("", usage)) <= width():
+        return text
+    needed = re.sub(r"\[[^\]]*\]", "", COLOUR.sub("", usage)).removeprefix(f"usage: sadapt {name}").split()
+    return f"usage: {' '.join([f'sadapt {name}', '[OPTIONS]', *needed])}\n{rest}"
 
 
 def _flags(command: type, default: Any) -> Iterator[tuple[str, bool]]:

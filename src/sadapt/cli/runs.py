@@ -14,14 +14,21 @@ from sadapt.cli.common import Flag, Imports, OptionalCount, OptionalFile, Quiet,
 from sadapt.cli.train import tell
 from sadapt.fields import Count, Limit, Seed, Share
 from sadapt.registry import import_modules
+from sadapt.zoo import PREFIX, is_named
 
 
 @dataclass(frozen=True)
 class ResumeCommand:
-    """Go on with a run from its last checkpoint, to the same result as if it had never stopped."""
+    """Go on with a run from its last checkpoint, to the same result as if it had never stopped.
+
+    With --total-timesteps it goes on beyond its planned end. What falls with the length of the training, such as
+    epsilon and the learning rate, goes by the planned length and stays at its last value.
+    """
 
     run_path: RunPath
     """Folder of the run."""
+    total_timesteps: OptionalCount = None
+    """Environment steps to extend the run to; as planned if not given."""
     checkpoint_interval: Annotated[
         Limit | None, tyro.conf.DisallowNone, arg(metavar="SECONDS", help_behavior_hint="")
     ] = None
@@ -33,22 +40,25 @@ class ResumeCommand:
     def run(self) -> None:
         import_modules(self.imports)
         require_run(self.run_path)
-        from sadapt.cli.display import display
         from sadapt.motivation.doubts import warn
-        from sadapt.runs import session
+        from sadapt.runs import extending, session
+        from sadapt.runs.display import display
         from sadapt.runs.folder import find
         from sadapt.runs.restoring import is_complete
 
         folder = find(self.run_path)
-        if is_complete(folder):
+        settings = folder.read_settings()
+        if self.total_timesteps is not None:
+            settings = extending.extended(settings, self.total_timesteps, str(folder))
+        if is_complete(folder) and settings.total_timesteps == folder.read_settings().total_timesteps:
             print(f"{folder} has finished already; nothing is left to do")
             warn(folder.warnings)
             return
         options = session.former_options(folder)
         if self.checkpoint_interval is not None:
             options = dataclasses.replace(options, checkpoint_interval=self.checkpoint_interval)
-        with display(folder.read_settings(), quiet=self.quiet) as shown:
-            folder = session.resume(folder.path, options=options, display=shown)
+        with display(settings, quiet=self.quiet) as shown:
+            folder = session.resume(folder.path, options=options, display=shown, total_timesteps=self.total_timesteps)
         tell([folder], quiet=self.quiet)
 
 
@@ -57,7 +67,7 @@ class EvalCommand:
     """Play a trained agent greedily and show what it does, beside a random one."""
 
     run_path: RunPath
-    """Folder of a run, or an exported policy."""
+    """Folder of a run, an exported policy, or zoo:NAME."""
     episodes: Count = 100
     """Whole episodes to play."""
     arm: Annotated[Literal["s-max", "s-min"] | None, tyro.conf.DisallowNone, arg(help_behavior_hint="")] = None
@@ -86,15 +96,21 @@ class EvalCommand:
             f"{found.env}: {found.objective} on arm {found.arm}, trained for {found.step:,} steps, "
             f"{found.episodes} episodes\n"
         )
+        mean, std = (lambda value: f"{value:.4g}"), (lambda value: f"{value:.3g}")
         show(
-            [{"what": name, "mean": measure.mean, "std": measure.std} for name, measure in found.measures.items()],
+            [
+                {"what": name, **measure._asdict(), "at_random": beside.mean, "its_std": beside.std}
+                for name, measure in found.measures.items()
+                for beside in [found.random[name]]
+            ],
             [
                 Column("what", "per episode"),
-                Column("mean", "mean", lambda value: f"{value:.4g}", right=True),
-                Column("std", "std", lambda value: f"{value:.3g}", right=True),
+                Column("mean", "mean", mean, right=True),
+                Column("std", "std", std, right=True),
+                Column("at_random", "Random's mean", mean, right=True),
+                Column("its_std", "std", std, right=True),
             ],
         )
-        out.print(f"\nA random agent's entropy here is {found.h_random:.4g}.")
         return None
 
 
@@ -103,9 +119,9 @@ class WatchCommand:
     """Film a trained agent: the world, what it has seen so far (theta), and its surprise over time."""
 
     run_path: RunPath
-    """Folder of a run, or an exported policy."""
+    """Folder of a run, an exported policy, or zoo:NAME."""
     out: OptionalFile = None
-    """Where to write the film (.gif or .mp4); RUN/videos/ARM-sSEED.gif if not given."""
+    """Where to write the film (.gif or .mp4); RUN/videos/ARM-sSEED.gif if not given, of zoo:NAME NAME/ARM-sSEED.gif."""
     compare: Annotated[Path | None, tyro.conf.DisallowNone, arg(metavar="RUN2", help_behavior_hint="")] = None
     """A second run to show beside the first, from the same seed."""
     arm: Annotated[Literal["s-max", "s-min"] | None, tyro.conf.DisallowNone, arg(help_behavior_hint="")] = None
@@ -129,8 +145,8 @@ class WatchCommand:
         agent = load(self.run_path)
         out = self.out
         if out is None:
-            folder = self.run_path.with_suffix("") if self.run_path.is_file() else Path(agent.source) / "videos"
-            out = folder / f"{ARMS[agent.arm(self.arm)]}-s{self.seed}{'-compared' if self.compare else ''}.gif"
+            name = f"{ARMS[agent.arm(self.arm)]}-s{self.seed}{'-compared' if self.compare else ''}.gif"
+            out = _beside(self.run_path, agent.source, "videos", name)
         film = watch(
             agent,
             out,
@@ -160,7 +176,14 @@ class ExportCommand:
         from sadapt.api import load
 
         agent = load(self.run_path)
-        print(agent.save(self.out or Path(agent.source) / "policy.safetensors"))
+        print(agent.save(self.out or _beside(self.run_path, agent.source, "", "policy.safetensors")))
+
+
+def _beside(given: Path, source: str, inside: str, name: str) -> Path:
+    """Where a file about a run goes: into the run's folder, or beside a policy, or here if it is one of the zoo."""
+    if is_named(given):
+        return Path(str(given).removeprefix(PREFIX)) / name
+    return given.with_suffix("") / name if given.is_file() else Path(source) / inside / name
 
 
 @dataclass(frozen=True)

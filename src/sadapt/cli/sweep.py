@@ -14,9 +14,9 @@ from tyro.conf import arg
 
 from sadapt.cli.board import board
 from sadapt.cli.common import Flag, Imports, OptionalCount, progress
-from sadapt.cli.display import clock
 from sadapt.errors import Stop, UserError
 from sadapt.registry import import_modules
+from sadapt.runs.display import clock
 
 if TYPE_CHECKING:
     from sadapt.experiments.plan import Planned
@@ -30,11 +30,11 @@ class SweepCommand:
     """Make all runs of a figure, or of a file of your own. Give the same command again to go on after any stop.
 
     examples:
-      sadapt sweep                             every experiment that comes with the program
-      sadapt sweep F4                          Tetris, five agents, five seeds, one process on each core
-      sadapt sweep F4 --preset paper           the same with the paper's DQN: 10M steps a run, days
-      sadapt sweep mine.toml --out results     your own worlds, agents and settings
-      sadapt sweep study --dry-run             only say what would be run and how long it would take
+      sadapt sweep                           list what comes with the program
+      sadapt sweep F4                        Tetris, five agents, five seeds
+      sadapt sweep F4 --preset paper         the same with the paper's DQN, days
+      sadapt sweep mine.toml --out results   your own worlds and settings
+      sadapt sweep study --dry-run           only say what would be run
     """
 
     experiment: Annotated[str, tyro.conf.Positional, arg(metavar="FIGURE|FILE", help_behavior_hint="")] = ""

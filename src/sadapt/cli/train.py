@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import contextlib
 import dataclasses
-import inspect
-import itertools
 import json
 import sys
-import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
@@ -20,10 +16,10 @@ from tyro.conf import arg
 
 from sadapt.cli.common import EnvName, Flag, Imports, OptionalFile, OptionalFolder, Quiet
 from sadapt.cli.parsing import parsed
-from sadapt.composite import Composite, all_changed, groups, names, own_names, owners, places, unknown
+from sadapt.composite import Composite, Group, all_changed, groups, names, own_names, owners, places, unknown
 from sadapt.errors import UserError
-from sadapt.fields import Count, Limit, field_of, fields_of
-from sadapt.registry import OWN, TABLES, import_modules, known
+from sadapt.fields import SPELLED, Count, Limit, field_docs, field_of, fields_of
+from sadapt.registry import OWN, TABLES, import_modules, known, spoken
 from sadapt.training.presets import PRESETS, preset
 from sadapt.training.settings import Settings
 
@@ -40,11 +36,14 @@ examples:
   sadapt train maze-small --total-timesteps 200000   a shorter run
   sadapt train maze-small --config OLD/config.json   a former run's settings
   sadapt train maze-small --num-seeds 5              five seeds in one program
+  sadapt train tetris --from RUN --objective extrinsic
+                                                     the task, from a policy
   sadapt train gym:CartPole-v1                       a world of Gymnasium
   sadapt train tetris --stream --half-life 200       no episodes: docs/streams.md
   sadapt train mine --import my_module               one of your own
   sadapt train maze-small --learner dqn --help       another part's settings"""
 
+METAVARS = {"layout": "FILE", "start_from": "RUN"}
 PARTS = {
     "marginal": "What is fitted to the observations of an episode; its settings are below.",
     "feedback": "What the bandit hears when an episode ends; its settings are below.",
@@ -105,8 +104,8 @@ class TrainCommand:
 
     def run(self) -> None:
         settings = self.settings()
-        from sadapt.cli.display import display
         from sadapt.runs import config, session
+        from sadapt.runs.display import display
         from sadapt.runs.recorder import Options
         from sadapt.training.loop import steps_trained
 
@@ -160,10 +159,18 @@ def _with_settings(settings: Settings) -> Any:
     for kind, about in PARTS.items():
         known_names = ",".join(name for name in TABLES[kind])
         flags.append((kind, Annotated[str, arg(metavar=f"{{{known_names}}}", help=about)], _name(settings, kind)))
-    for place, _, held in groups(settings):
-        mirror = _mirrored(held)
-        flags.append((f"{place}_settings", mirror, field(default_factory=mirror)))
+    for group in groups(settings):
+        mirror = _mirrored(group.settings)
+        shown = Annotated[mirror, arg(name=_title(settings, group))]
+        flags.append((f"{group.place}_settings", shown, field(default_factory=mirror)))
     return dataclasses.make_dataclass("TrainCommand", flags, bases=(TrainCommand,), frozen=True, kw_only=True)
+
+
+def _title(settings: Composite, group: Group) -> str:
+    """What a group of settings is called: `learner pqn`."""
+    if group.kind is None or _name(settings, group.kind).startswith(OWN):
+        return group.place
+    return f"{spoken(group.kind)} {_name(settings, group.kind)}"
 
 
 def _name(settings: Composite, kind: str) -> str:
@@ -188,35 +195,14 @@ def _flag(hint: Any, about: str, name: str) -> Any:
     if told.tables:
         return Annotated[told.kind, arg(help=about, metavar=f"{{{','.join(told.tables[0].names)}}}")]
     if told.optional:
-        metavar = "FILE" if name == "layout" else getattr(told.kind, "__name__", "VALUE").upper()
+        metavar = METAVARS.get(name) or getattr(told.kind, "__name__", "VALUE").upper()
+        if name in SPELLED:
+            shown = arg(name=SPELLED[name], help=about, metavar=metavar, help_behavior_hint="")
+            return Annotated[told.kind | None, tyro.conf.DisallowNone, shown]
         return Annotated[
             told.kind | None, tyro.conf.DisallowNone, arg(help=about, metavar=metavar, help_behavior_hint="")
         ]
     return Annotated[told.kind, arg(help=about)]
-
-
-def field_docs(kind: type) -> dict[str, str]:
-    """The sentence below every field of a dataclass, those that it inherits too."""
-    found: dict[str, str] = {}
-    for each in reversed(kind.__mro__):
-        if not dataclasses.is_dataclass(each):
-            continue
-        try:
-            body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0]
-        except (OSError, SyntaxError, IndexError):
-            continue
-        assert isinstance(body, ast.ClassDef)
-        for named, said in itertools.pairwise(body.body):
-            if isinstance(named, ast.AnnAssign) and isinstance(named.target, ast.Name) and (text := _text(said)):
-                found[named.target.id] = text
-    return found
-
-
-def _text(said: ast.stmt) -> str | None:
-    """A statement that is nothing but a text."""
-    if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant) and isinstance(said.value.value, str):
-        return inspect.cleandoc(said.value.value)
-    return None
 
 
 def _defaults(words: list[str]) -> tuple[Settings, str, tuple[str, ...]]:

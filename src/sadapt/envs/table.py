@@ -233,3 +233,25 @@ def compiled() -> tuple[str, ...]:
         for name, part in TABLES["env"].items()
         if part.hints.get("compiled", True) and not part.foreign and not name.endswith(":")
     )
+
+
+def described(name: str) -> dict[str, Any]:
+    """What `sadapt list` tells about a world: what its row says, or what it says itself once it is made."""
+    found = dict(TABLES["env"][name].hints)
+    if not {"size", "horizon", "actions", "channels", "policies", "unseen", "about"} <= found.keys():
+        from sadapt.envs.registry import make_any
+
+        env = make_any(name)
+        found = {key: getattr(env, key) for key in ("horizon", "actions", "channels", "about")}
+        found |= {"size": env.obs_shape[:-1], "policies": tuple(getattr(env, "scripted", {}))}
+        found["unseen"] = [each for i, each in enumerate(env.channels) if i not in env.marginal_channels]
+    return {
+        "name": name,
+        "size": found["size"],
+        "horizon": found["horizon"],
+        "actions": found["actions"],
+        "channels": found["channels"],
+        "seen_by_marginal": [channel for channel in found["channels"] if channel not in found["unseen"]],
+        "policies": ["random", *found["policies"]],
+        "about": found["about"],
+    }

@@ -186,7 +186,7 @@ def _run(wanted: dict[str, Any], preset: str, source: Source, after: int) -> Pla
     changes = {name: value for name, value in wanted.items() if name != "env" and name not in parts}
     for name, value in changes.items():
         try:
-            special += [f"{name}={value}"] if name not in NAMED and get(start, name) != value else []
+            special += [_spoken(name, value)] if name not in NAMED and get(start, name) != value else []
         except UserError as error:
             raise source.error(str(error), name, after) from error
     try:
@@ -194,6 +194,11 @@ def _run(wanted: dict[str, Any], preset: str, source: Source, after: int) -> Pla
     except UserError as error:
         raise source.error(str(error), _wrong(start, changes), after) from error
     return Planned(Path(preset) / _folder(settings, special), settings)
+
+
+def _spoken(name: str, value: Any) -> str:
+    """A setting in the name of a folder; the policy that a run begins with is a path, but not one below it."""
+    return f"{name}={str(value).replace('/', '-') if name == 'start_from' else value}"
 
 
 def _start(env: str, preset: str, parts: dict[str, Any], source: Source, after: int, stream: bool) -> Settings:

@@ -43,6 +43,8 @@ class Task(NamedTuple):
     """Environment steps of the run, for schedules."""
     chunk_steps: int
     """Environment steps that a chunk should take, about."""
+    last_step: int = 0
+    """Environment steps that are made in the end: more than `total_steps` in a run that was extended."""
 
 
 class Need(NamedTuple):
@@ -89,6 +91,8 @@ class Learner(NamedTuple):
     For learners that make one update at a time and have no warm-up."""
     schedule: Callable[[Array], Mapping[str, Array]] = lambda step: {}
     """What depends on the environment step alone and belongs in the metrics, by name."""
+    falls: Mapping[str, float] = {}
+    """What falls over the length of the training, by name, and what it is at the end of that and from then on."""
     need: Need | None = None
     remedy: str = "other settings of the learner"
     """What to try when learning diverges."""

@@ -68,8 +68,8 @@ def memory(task: Task, settings: DQNSettings) -> Replay:
             f"--buffer-size {settings.buffer_size}; lower --batch-size"
         )
     largest = MOST // 2 * task.num_envs  # an index a step, and one for each episode's last frame
-    if task.total_steps > largest:
-        raise UserError(f"--total-timesteps must be at most {largest} with this replay; got {task.total_steps}")
+    if (last := max(task.total_steps, task.last_step)) > largest:
+        raise UserError(f"--total-timesteps must be at most {largest} with this replay; got {last}")
     return replay(
         task.env,
         task.marginal,
@@ -140,6 +140,7 @@ def dqn(task: Task, settings: DQNSettings = DQNSettings()) -> Learner:
         restart=lambda state, episodes: state._replace(replay=kept.restart(state.replay, episodes)),
         refresh=lambda state: state._replace(target=jax.tree.map(jnp.copy, state.params)),
         schedule=lambda step: {"epsilon": epsilon(step)},
+        falls={"epsilon": settings.end_e},
         need=kept.need,
         remedy=f"a smaller --learning-rate (it is {settings.learning_rate:g})",
         **rhythm(settings, task.num_envs),

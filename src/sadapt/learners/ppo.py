@@ -171,5 +171,6 @@ def ppo(task: Task, settings: PPOSettings = PPOSettings()) -> Learner:
         reports=REPORTS,
         steps_per_update=settings.num_steps,
         chunk_steps=samples * max(1, task.chunk_steps // samples),
+        falls={"learning_rate": settings.final_learning_rate, "ent_coef": settings.final_ent_coef},
         remedy=f"a smaller --learning-rate (it is {settings.learning_rate:g})",
     )

@@ -120,5 +120,6 @@ def pqn(task: Task, settings: PQNSettings = PQNSettings()) -> Learner:
         chunk_steps=samples * max(1, task.chunk_steps // samples),
         meanwhile=lambda played, learned: learned._replace(rollout=played.rollout),
         schedule=lambda step: {"epsilon": epsilon(step)},
+        falls={"learning_rate": settings.final_learning_rate, "epsilon": settings.end_e},
         remedy=f"a smaller --learning-rate (it is {settings.learning_rate:g})",
     )

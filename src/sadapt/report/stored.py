@@ -122,7 +122,7 @@ def load(folder: str | Path) -> Results:
             continue
         if not rows or rows[-1]["step"] < settings.total_timesteps:
             unfinished.append(run.path)
-        elif hole := metrics_file.hole(rows):
+        elif hole := metrics_file.hole(rows, settings.planned_timesteps):
             left_out.append(LeftOut(run.path, f"its metrics.csv {hole}"))
         else:
             agent = Agent(settings.env, settings.objective, settings.marginal.name, settings.learner.name)

@@ -18,6 +18,8 @@ from sadapt.motivation.objectives import ARMS
 from sadapt.motivation.rollout import play
 from sadapt.runs.agent import Agent
 from sadapt.runs.playback import moments
+from sadapt.training.parts import at_random
+from sadapt.training.program import compose
 
 BATCH = 64
 """Episodes side by side."""
@@ -43,29 +45,42 @@ class Evaluation(NamedTuple):
     h_random: float
     measures: dict[str, Spread]
     """Return, length, deaths, surprise, entropy, feedback, and the world's own counters."""
+    random: dict[str, Spread]
+    """The same of a random agent in as many episodes of the same world; empty if it was not asked for."""
     warnings: tuple[str, ...] = ()
     """What was doubtful about its training."""
 
     def as_dict(self) -> dict[str, Any]:
         """In the types that JSON knows."""
-        measures = {
-            name: {part: value if math.isfinite(value) else None for part, value in spread._asdict().items()}
-            for name, spread in self.measures.items()
-        }
-        return {**self._asdict(), "measures": measures}
+        return {**self._asdict(), "measures": _plain(self.measures), "random": _plain(self.random)}
+
+
+def _plain(measures: dict[str, Spread]) -> dict[str, dict[str, float | None]]:
+    return {
+        name: {part: value if math.isfinite(value) else None for part, value in spread._asdict().items()}
+        for name, spread in measures.items()
+    }
 
 
 def evaluate(
-    agent: Agent, *, episodes: int = 100, arm: str | None = None, seed: int = 0, epsilon: float = 0.0
+    agent: Agent,
+    *,
+    episodes: int = 100,
+    arm: str | None = None,
+    seed: int = 0,
+    epsilon: float = 0.0,
+    random: bool = True,
 ) -> Evaluation:
-    """Plays `episodes` whole episodes, greedily but for a share `epsilon` of random actions."""
+    """Plays `episodes` whole episodes, greedily but for a share `epsilon` of random actions.
+
+    As many are played by a random agent, for comparison, unless `random` is false.
+    """
     episodes, epsilon = checked(field_of(Count), "episodes", episodes), checked(field_of(Share), "epsilon", epsilon)
     chosen = agent.arm(arm)
 
-    play_all = _outside if isinstance(agent.env, HostEnv) else _inside
-    found = play_all(agent, chosen, episodes, seed, epsilon)
-    heard = jax.vmap(agent.program.parts.feedback.hear, in_axes=(0, None, None))(found, agent.random, jnp.int32(chosen))
-    found = compared(agent.program.rules.measures, found, agent.random, heard, jnp.int32(chosen))
+    found = _measured(agent, chosen, episodes, seed, epsilon)
+    idle = agent.program.learner.policy is None
+    beside = {} if not random else found if idle else _measured(_at_random(agent), chosen, episodes, seed, 0.0)
     return Evaluation(
         source=agent.source,
         env=agent.settings.env,
@@ -74,9 +89,26 @@ def evaluate(
         step=agent.step,
         episodes=episodes,
         h_random=agent.h_random,
-        measures={name: Spread(float(np.mean(values)), float(np.std(values))) for name, values in found.items()},
+        measures=found,
+        random=beside,
         warnings=agent.warnings,
     )
+
+
+def _at_random(agent: Agent) -> Agent:
+    """Who acts uniformly in the same world, and is measured alike."""
+    prog = agent.program
+    return Agent(compose(prog.env, at_random(prog.parts)), agent.settings, agent.params, agent.facts, agent.source)
+
+
+def _measured(agent: Agent, arm: int, episodes: int, seed: int, epsilon: float) -> dict[str, Spread]:
+    """Every measure over the episodes."""
+    play_all = _outside if isinstance(agent.env, HostEnv) else _inside
+    prog, on = agent.program, jnp.int32(arm)
+    found = play_all(agent, arm, episodes, seed, epsilon)
+    heard = jax.vmap(prog.parts.feedback.hear, in_axes=(0, None, None))(found, agent.random, on)
+    found = compared(prog.rules.measures, found, agent.random, heard, on)
+    return {name: Spread(float(np.mean(values)), float(np.std(values))) for name, values in found.items()}
 
 
 def _inside(agent: Agent, arm: int, episodes: int, seed: int, epsilon: float) -> Values:
@@ -84,13 +116,13 @@ def _inside(agent: Agent, arm: int, episodes: int, seed: int, epsilon: float) ->
     prog, env = agent.program, agent.env
     assert isinstance(env, Env)
 
-    def one(key: jax.Array) -> Values:
+    def one(key: jax.Array, on: jax.Array) -> Values:
         act = lambda key, episode: agent.act_in(key, episode, epsilon)  # noqa: E731
-        return play(key, env, prog.marginal, prog.rules, act, jnp.int32(arm)).measures
+        return play(key, env, prog.marginal, prog.rules, act, on).measures
 
-    player = jax.jit(jax.vmap(one))
+    player = jax.jit(jax.vmap(one, in_axes=(0, None)))  # the arm is told, so that both arms are one program
     keys = jax.random.split(from_seed(seed), -(-episodes // BATCH) * BATCH if episodes > BATCH else episodes)
-    parts = [jax.device_get(player(keys[at : at + BATCH])) for at in range(0, len(keys), BATCH)]
+    parts = [jax.device_get(player(keys[at : at + BATCH], jnp.int32(arm))) for at in range(0, len(keys), BATCH)]
     return jax.tree.map(lambda *rows: np.concatenate(rows)[:episodes].astype(np.float64), *parts)
 
 

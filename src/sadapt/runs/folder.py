@@ -57,6 +57,12 @@ class RunFolder:
     def __str__(self) -> str:
         return str(self.path)
 
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r})"
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
     @property
     def checkpoints(self) -> Shelf:
         """The run's checkpoints."""
@@ -181,14 +187,26 @@ def require_modules(settings: Any, source: str, *, trust: bool) -> None:
 
 
 def default_path(settings: Settings, root: str | Path = "runs") -> Path:
-    """`runs/<env>/<objective>-<learner>-s<seed>`."""
+    """`runs/<env>/<objective>-<learner>-s<seed>`, or `-started-s<seed>` of a run that begins with a policy."""
     world = settings.env.removeprefix(OWN).replace(":", "-").replace("/", "-")
-    return Path(root) / world / f"{settings.objective}-{settings.learner.name.removeprefix(OWN)}-s{settings.seed}"
+    who = [settings.objective, settings.learner.name.removeprefix(OWN), *(["started"] if settings.start_from else [])]
+    return Path(root) / world / "-".join([*who, f"s{settings.seed}"])
 
 
-def find(path: str | Path) -> RunFolder:
+def only(run: Any) -> str | Path:
+    """What names a single run: a path, or what `train` returned; refuses several, and anything else."""
+    if isinstance(run, list | tuple) and len(run) == 1:
+        return only(run[0])
+    if isinstance(run, list | tuple):
+        raise UserError(f"{len(run)} runs were given; name one of them: {', '.join(map(str, run[:4]))}")
+    if not isinstance(run, str | os.PathLike):
+        raise UserError(f"a run is a folder, what train returned, an exported policy or zoo:NAME; got {run!r}")
+    return run if isinstance(run, str) else Path(run)
+
+
+def find(path: str | Path | RunFolder) -> RunFolder:
     """The run in a folder, or the only one anywhere below it."""
-    given = Path(path)
+    given = Path(only(path))
     if (given / "config.json").is_file():
         return RunFolder(given)
     found = sorted(file.parent for file in given.rglob("config.json")) if given.is_dir() else []

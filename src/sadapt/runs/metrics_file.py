@@ -125,10 +125,22 @@ def read(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def hole(rows: list[dict[str, Any]]) -> str | None:
-    """What tells that rows are missing: they come at equal distances, but for the last, which may come sooner."""
+def hole(rows: list[dict[str, Any]], planned: int | None = None) -> str | None:
+    """What tells that rows are missing: they come at equal distances, but for the last, which may come sooner.
+
+    In a run that was extended there may be one more, where it was `planned` to end.
+    """
     steps = [row["step"] for row in rows]
-    every = steps[0]
+    found = _hole(steps)
+    if found is None or planned is None:
+        return found
+    end = next((step for step in steps if step >= planned), None)
+    return _hole([step for step in steps if step != end])
+
+
+def _hole(steps: list[int]) -> str | None:
+    """Where equal distances end too soon."""
+    every = steps[0] if steps else 1
     for number, step in enumerate(steps, 1):
         if step != number * every and not (number == len(steps) and (number - 1) * every < step < number * every):
             return f"has a hole before step {step:,}: its rows come every {every:,} steps"

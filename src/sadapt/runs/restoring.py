@@ -11,8 +11,10 @@ from sadapt import __version__
 from sadapt.errors import UserError
 from sadapt.runs import checkpoint, config, metrics_file
 from sadapt.runs.checkpoint import Damaged
+from sadapt.runs.extending import as_long_as, same_but_longer
 from sadapt.runs.folder import RunFolder, layout_text
 from sadapt.training.program import TrainState
+from sadapt.training.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +45,19 @@ def layout_digest(folder: RunFolder) -> str | None:
     return None if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
-def restore(folder: RunFolder, shapes: TrainState) -> Restored | None:
-    """The run from the newest checkpoint that can be used; None if there never was one."""
+def restore(folder: RunFolder, shapes: TrainState, wanted: Settings | None = None) -> Restored | None:
+    """The run from the newest checkpoint that can be used; None if there never was one.
+
+    `wanted` has the length of a run that is to be extended, where `config.json` does not say so yet.
+    """
+    stored = config.read(folder.config)
+    expected = config.to_dict(stored if wanted is None else as_long_as(stored, wanted))
     out_of_step: list[tuple[Path, dict[str, Any], str]] = []
     paths = list(folder.checkpoints.newest())
     for path in paths:
         try:
             facts = checkpoint.require_run(checkpoint.facts_of(path))
-            _require_same(folder, path, facts)
+            _require_same(folder, path, facts, expected)
             if (trouble := metrics_file.trouble(folder.metrics, facts.get("metrics"))) is not None:
                 out_of_step.append((path, facts, trouble))
                 continue
@@ -110,14 +117,15 @@ def is_complete(folder: RunFolder) -> bool:
     return done and metrics_file.trouble(folder.metrics, facts.get("metrics")) is None
 
 
-def _require_same(folder: RunFolder, path: Path, facts: dict[str, Any]) -> None:
+def _require_same(folder: RunFolder, path: Path, facts: dict[str, Any], expected: dict[str, Any]) -> None:
     """Refuses a checkpoint of another version, of other settings or of another map than the run's."""
     if facts["version"] != __version__:
         raise UserError(
             f"checkpoint {path} is from sadapt {facts['version']}, this is {__version__}: install that version "
             f"(pip install sadapt=={facts['version']}) to go on, or train anew"
         )
-    if found := config.differences(facts["settings"], config.to_dict(config.read(folder.config))):
+    found = config.differences(facts["settings"], expected)
+    if found and not same_but_longer(facts["settings"], expected):
         raise UserError(
             f"checkpoint {path} is from other settings than config.json (checkpoint's first): " + "; ".join(found)
         )

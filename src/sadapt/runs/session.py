@@ -12,12 +12,13 @@ from sadapt.envs.base import WorldFailed
 from sadapt.errors import Stop, UserError
 from sadapt.fields import Count, checked, field_of
 from sadapt.registry import Own
-from sadapt.runs import config, metrics_file, sinks
+from sadapt.runs import config, extending, metrics_file, sinks, starting
 from sadapt.runs.baselines import recall
 from sadapt.runs.folder import RunFolder, default_path, find, layout_text
 from sadapt.runs.interruption import Requests, requests
 from sadapt.runs.recorder import Display, Options, Progress, Recorder
 from sadapt.runs.restoring import is_complete, restore
+from sadapt.runs.starting import Start
 from sadapt.training import doubts, loop
 from sadapt.training.driver import Driver, driver
 from sadapt.training.loop import Diverged
@@ -50,7 +51,11 @@ def train(
     folders = [RunFolder(_place(each, out, num_seeds)) for each in all_settings]
     for folder in folders:
         folder.require_free(overwrite=overwrite)
+    agents = starting.policies(all_settings, own)
+    settings = starting.shown_as(settings, agents)
+    all_settings = [starting.shown_as(each, agents) for each in all_settings]
     prog = prepare(settings, options, own, seeds=num_seeds)
+    starts = [starting.fitted(agent, prog, settings) for agent in agents]
     recorder = Recorder(prog, folders, options)
     with ExitStack() as stack:
         for folder in folders:
@@ -58,6 +63,9 @@ def train(
             folder.require_free(overwrite=overwrite)
         told = {"options": asdict(options), "seeds_at_once": num_seeds, "steps": loop.steps_trained(prog)}
         records = [{**config.record(each), **told} for each in all_settings]
+        for record, start, agent in zip(records, starts, agents, strict=False):
+            record["started_from"] = start.told
+            log.warning("%s", starting.spoken(agent, settings))
         layout, replacing = layout_text(settings), any(folder.config.exists() for folder in folders)
 
         def begin() -> None:
@@ -66,7 +74,7 @@ def train(
             recorder.begun = True
 
         def first(drive: Driver) -> TrainState:
-            state = _launched(settings, drive, recorder, own)
+            state = _launched(settings, drive, recorder, own, starts)
             if replacing:
                 begin()
             recorder.open(0)
@@ -85,41 +93,67 @@ def resume(
     display: Display | None = None,
     own: Own | None = None,
     trust: bool = False,
+    total_timesteps: int | None = None,
 ) -> RunFolder:
     """Takes a run up from its newest good checkpoint; one that has finished is left as it is.
 
-    Modules that the run needs are imported only if they are trusted, or have been imported already.
+    Modules that the run needs are imported only if they are trusted, or have been imported already. More steps than
+    the run has, `total_timesteps`, extend it.
     """
     folder = find(path)
-    settings = folder.read_settings(trust=trust)
+    settings = former = folder.read_settings(trust=trust)
+    if total_timesteps is not None:
+        settings = extending.extended(former, total_timesteps, str(folder))
     if options is None:
         options = former_options(folder)
     prog = prepare(settings, options, own)
+    longer = settings != former
+    if longer:
+        extending.require_learning(prog, str(folder))
     recorder = Recorder(prog, [folder], options)
 
+    def extend(step: int) -> None:
+        if longer:
+            extending.record(folder, settings, prog, step)
+            log.warning("%s %s", folder, extending.spoken(prog, step))
+
     def first(drive: Driver) -> TrainState:
-        found = restore(folder, drive.shapes)
+        found = restore(folder, drive.shapes, settings)
         if found is None:
             log.warning("%s has no checkpoint yet: it begins again from its seed", folder)
             metrics_file.cut(folder.metrics, 0)
+            extend(0)
             recorder.open(0)
-            return _launched(settings, drive, recorder, own)
-        recorder.warn([folder.warnings])
+            return _launched(settings, drive, recorder, own, _starts_again(folder, settings, prog, own))
+        extend(int(found.state.step))
+        rounds = drive.measured() if longer else 0
+        recorder.warn([doubts.at_start(settings, prog, found.state.random, rounds) if rounds else folder.warnings])
         known = found.metrics or folder.read_status().get("metrics")
         recorder.notes = {} if known is None else {"metrics": known}
         recorder.open(int(found.state.step), found.seconds)
         return drive.revive(found.state)
 
     with folder.claimed():
-        if not is_complete(folder):
+        if not is_complete(folder) or longer:
             _tell_alone(folder)
             _drive(prog, [settings.seed], first, recorder, display)
     return folder
 
 
-def _launched(settings: Settings, drive: Driver, recorder: Recorder, own: Own | None) -> TrainState:
+def _starts_again(folder: RunFolder, settings: Settings, prog: Program, own: Own | None) -> list[Start]:
+    """The policy that a run began with, if it did with one, which must be the same as then."""
+    agents = starting.policies([settings], own)
+    for agent in agents:
+        starting.require_same(agent, config.read_record(folder.config).get("started_from"), str(folder))
+    return [starting.fitted(agent, prog, settings) for agent in agents]
+
+
+def _launched(
+    settings: Settings, drive: Driver, recorder: Recorder, own: Own | None, starts: Sequence[Start]
+) -> TrainState:
     """A run's first state, after what is doubtful about it has been said."""
     state = drive.launch(recall(settings, own))
+    state = starting.put(state, starts) if starts else state
     alone = loop.unstack(state, len(recorder.folders))
     recorder.warn([doubts.at_start(settings, recorder.prog, each.random, drive.measured()) for each in alone])
     return state
@@ -171,7 +205,7 @@ def _advance(
 ) -> None:
     """Chunk after chunk; from the first one on there is something to save, so that signals wait until it is."""
     asked.require_none()
-    every, last = loop.chunks_per_row(prog), prog.sizes.total_steps
+    every, last = loop.chunks_per_row(prog), loop.steps_trained(prog)
     for turn in loop.turns(prog, state, drive.advance, every=every, seeds=len(recorder.folders)):
         asked.answered = True
         state = turn.state

@@ -81,19 +81,30 @@ def unstack(state: TrainState, seeds: int) -> list[TrainState]:
 
 def chunks_per_row(prog: Program) -> int:
     """Whole chunks between rows of metrics, as near to the settings' interval as they come."""
-    interval = prog.sizes.rows_every or prog.sizes.total_steps / ROWS
+    interval = prog.sizes.rows_every or prog.sizes.planned_steps / ROWS
     return max(1, round(interval / prog.learner.chunk_steps))
 
 
 def steps_trained(prog: Program) -> int:
-    """Environment steps that a run will make: whole chunks, at least as many steps as were asked for."""
-    chunk = prog.learner.chunk_steps
-    return -(-prog.sizes.total_steps // chunk) * chunk
+    """Environment steps that a run will make: whole chunks, at least as many steps as were asked for.
+
+    One that has another length than was planned ends with a whole interval of rows, from where it can be extended again
+    with rows at the same steps as if it had been that long from its beginning.
+    """
+    chunk, sizes = prog.learner.chunk_steps, prog.sizes
+    unit = chunk if sizes.total_steps == sizes.planned_steps else chunk * chunks_per_row(prog)
+    return whole(sizes.total_steps, unit)
+
+
+def whole(steps: int, unit: int) -> int:
+    """The first multiple of `unit` that is no less than `steps`."""
+    return -(-steps // unit) * unit
 
 
 def turns(prog: Program, state: TrainState, advance: Advance, *, every: int = 1, seeds: int = 1) -> Iterator[Turn]:
-    """Drives a run to its last step, with rows after every `every` chunks of the run and after the last."""
-    chunk, last = prog.learner.chunk_steps, prog.sizes.total_steps
+    """Drives a run to its last step, with rows after every `every` chunks, where it was to end, and after the last."""
+    chunk, last = prog.learner.chunk_steps, steps_trained(prog)
+    planned = whole(prog.sizes.planned_steps, chunk)
     step = interval_step = int(jnp.max(state.step))
     now = interval_began = time.perf_counter()
     while step < last:
@@ -102,7 +113,7 @@ def turns(prog: Program, state: TrainState, advance: Advance, *, every: int = 1,
         rows: tuple[metrics.Row, ...] = ()
         for alone in unstack(state, seeds):
             require_sane(prog, alone)
-        if step // chunk % every == 0 or step >= last:
+        if step // chunk % every == 0 or step >= last or step == planned:
             pace = (step - interval_step) / (now - interval_began)
             rows = tuple(metrics.row(prog, alone, steps_per_second=round(pace, 1)) for alone in unstack(state, seeds))
             state = metrics.cleared(state)

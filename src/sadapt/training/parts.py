@@ -39,6 +39,8 @@ class Sizes(NamedTuple):
     """Worlds side by side that are learned in."""
     total_steps: int
     """Environment steps of the run."""
+    planned_steps: int
+    """Environment steps that schedules go by; others than the run's in a run that was extended."""
     random_episodes: int
     """Episodes of random play that measure the baseline."""
     rows_every: int | None
@@ -63,7 +65,7 @@ class Parts(NamedTuple):
 
 def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
     """The parts that the settings name, or that were handed over in their place."""
-    own, row, wanted = own or {}, OBJECTIVES[settings.objective], settings.motivation
+    own, row, wanted = own or {}, objective_of(settings), settings.motivation
     horizon = settings.horizon or env.horizon
     memory = memory_of(horizon, wanted)
     marginal = marginal_of(env, settings.marginal, own, memory)
@@ -76,17 +78,24 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
     else:
         rules = episodes(env, marginal, bandit, horizon_is_terminal=wanted.horizon_is_terminal(row), **ends)
     normaliser = build_normaliser(row, 1 if wanted.stream else rules.horizon, wanted)
-    sizes = Sizes(settings.num_envs, settings.total_timesteps, wanted.random_episodes, settings.log_interval)
+    sizes = Sizes(
+        num_envs=settings.num_envs,
+        total_steps=settings.total_timesteps,
+        planned_steps=settings.planned,
+        random_episodes=wanted.random_episodes,
+        rows_every=settings.log_interval,
+    )
     theta = marginal.feature_shape if row.sees_theta else None
     task = Task(
         env=env,
         marginal=marginal,
         horizon=rules.horizon,
         clock=rules.clock,
-        network=partial(network_of, env, theta, settings, own, row.adaptive and settings.arms == "apart"),
+        network=partial(network_of, env, theta, settings, own, per_arm_networks(settings)),
         payment=paid_by(row, normaliser),
         num_envs=sizes.num_envs,
-        total_steps=sizes.total_steps,
+        total_steps=sizes.planned_steps,
+        last_step=sizes.total_steps,
         chunk_steps=CHUNK_OUTSIDE if isinstance(env, HostEnv) else CHUNK,
     )
     learner = idle(task) if row.reward is None else made("learner", Learner, settings.learner, own, task)
@@ -119,6 +128,21 @@ def stretches_of(horizon: int, wanted: MotivationSettings) -> Stretches:
     half_life = memory.half_life or memory.window or math.inf
     steps = wanted.stretch or (1 if math.isinf(half_life) else round(half_life))
     return Stretches(steps=steps, random_envs=wanted.random_envs, keep=0.5 ** (steps / half_life))
+
+
+def objective_of(settings: Settings) -> Objective:
+    """The run's agent; the task's may be shown what those see that are paid by surprise, as if on one of their arms."""
+    row = OBJECTIVES[settings.objective]
+    if settings.sees == "auto":
+        return row
+    if row.reward != "extrinsic":
+        raise UserError(f"--sees is for the objective extrinsic alone: leave it out with {settings.objective}")
+    return row._replace(sees_theta=True, arm=ARMS.index(settings.sees))
+
+
+def per_arm_networks(settings: Settings) -> bool:
+    """Whether every arm has a network of its own."""
+    return OBJECTIVES[settings.objective].adaptive and settings.arms == "apart"
 
 
 def _require_countable(total: int, chunk: int) -> None:
@@ -182,7 +206,7 @@ def bandit_of(env: Facts, row: Objective, settings: Settings, own: Own) -> Bandi
     if is_foreign("bandit", settings.bandit, own):
         contracts.check_bandit(settings.bandit.name, bandit, len(ARMS))
     horizon, wanted = settings.horizon or env.horizon, settings.motivation
-    ahead = settings.total_timesteps / (stretches_of(horizon, wanted).steps if wanted.stream else horizon)
+    ahead = settings.planned / (stretches_of(horizon, wanted).steps if wanted.stream else horizon)
     return patient(bandit, round(settings.motivation.bandit_patience * ahead))
 
 

@@ -47,12 +47,18 @@ class Settings(Composite):
     """Seed of everything random."""
     total_timesteps: Count = 1_000_000
     """Environment steps, over all worlds side by side."""
+    planned_timesteps: Count | None = None
+    """Environment steps that schedules go by; all of the run's if not given, fewer in a run that was extended."""
     num_envs: Count = 64
     """Worlds side by side."""
     log_interval: Count | None = None
     """Environment steps between rows of metrics; a two-hundredth of the run if not given."""
     arms: Literal["together", "apart"] = "apart"
     """Whether S-Adapt has one network that sees its arm, as in the paper, or one per arm."""
+    start_from: str | None = None
+    """Run or exported policy whose network the training begins with; {seed} in it stands for the seed."""
+    sees: Literal["auto", "s-max", "s-min"] = "auto"
+    """Arm as which Extrinsic sees theta, t/T and alpha; auto: the observation alone, or what a policy of --from saw."""
     imports: tuple[str, ...] = ()
     """Modules to import first, which register worlds and parts of your own."""
     motivation: MotivationSettings = group(MotivationSettings)
@@ -66,6 +72,11 @@ class Settings(Composite):
     def env(self) -> str:
         """The world's name."""
         return self.world.name
+
+    @property
+    def planned(self) -> int:
+        """Environment steps that schedules go by."""
+        return self.planned_timesteps or self.total_timesteps
 
     @property
     def horizon(self) -> int | None:

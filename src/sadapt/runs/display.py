@@ -1,19 +1,27 @@
-"""A run as it goes: a live panel on a terminal, a line now and then elsewhere."""
+"""A run as it goes: a live panel on a terminal, a bar in a notebook, a line now and then elsewhere."""
 
 from __future__ import annotations
 
+import html
+import importlib
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+
+from sadapt.errors import UserError
 
 if TYPE_CHECKING:
     from sadapt.runs.recorder import Display, Progress
     from sadapt.training.metrics import Row
     from sadapt.training.settings import Settings
 
+AUTO = "auto"
+"""What shows itself where somebody looks: on a terminal and in a notebook."""
+SECONDS = 0.5
+"""Between changes of a notebook's bar."""
 RECENT = 20
 """Chunks over which the pace is averaged."""
 LINES = 40
@@ -32,6 +40,61 @@ def display(settings: Settings, *, quiet: bool) -> Iterator[Display | None]:
             yield shown
     else:
         yield _lines(settings)
+
+
+@contextmanager
+def chosen(settings: Settings, asked: Display | str | None) -> Iterator[Display | None]:
+    """What a call from Python shows a run with: the caller's own, nothing, or what suits the place (`auto`)."""
+    if asked is None or callable(asked):
+        yield asked
+    elif asked != AUTO:
+        raise UserError(f"display must be a function, 'auto' or None; got {asked!r}")
+    elif (show := _notebooks()) is not None:
+        yield _bar(settings, show)
+    elif sys.stderr.isatty():
+        with _panel(settings) as shown:
+            yield shown
+    else:
+        yield None
+
+
+def _notebooks() -> Callable[[str], Callable[[str], None]] | None:
+    """Where this is a notebook: shows HTML, and returns what replaces it."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    module = importlib.import_module("IPython.display")
+
+    def show(text: str) -> Callable[[str], None]:
+        handle = module.display(module.HTML(text), display_id=True)
+        return lambda new: handle.update(module.HTML(new))
+
+    return show
+
+
+def _bar(settings: Settings, show: Callable[[str], Callable[[str], None]]) -> Display:
+    """A bar of the browser's own, with the newest row beside it."""
+    replace: Callable[[str], None] | None = None
+    changed = 0.0
+
+    def text(progress: Progress) -> str:
+        who = f"<b>{html.escape(settings.env)}</b> {settings.objective} seed {settings.seed}"
+        if not progress.step:
+            return f"{who}: {beginning(settings, progress)}"
+        facts = [f"{progress.step:,} of {progress.total:,} steps", f"{progress.steps_per_second:,.0f} steps/s"]
+        facts += [f"{name} {value}" for name, value in summary(progress.row or {}).items() if progress.row]
+        bar = f'<progress value="{progress.step}" max="{progress.total}"></progress>'
+        return f"{who} {bar} {html.escape(', '.join(facts))}"
+
+    def shown(progress: Progress) -> None:
+        nonlocal replace, changed
+        if replace is None:
+            replace = show(text(progress))
+        elif progress.step >= progress.total or time.monotonic() - changed >= SECONDS:
+            replace(text(progress))
+            changed = time.monotonic()
+
+    return shown
 
 
 def beginning(settings: Settings, progress: Progress) -> str:

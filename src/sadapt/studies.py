@@ -1,0 +1,118 @@
+"""Calls that train nothing themselves: lists of worlds, runs and policies, sweeps, what many runs say, and speed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sadapt import zoo
+from sadapt.envs.table import described
+from sadapt.envs.table import names as world_names
+from sadapt.errors import Stop
+from sadapt.fields import unknown_name
+from sadapt.registry import import_modules
+from sadapt.runs import listing
+from sadapt.runs.folder import RunFolder
+from sadapt.runs.listing import Comparison, Listed
+
+if TYPE_CHECKING:
+    from sadapt.experiments.claims import Claim
+    from sadapt.report.adaptation import Adaptation
+
+Folder = str | Path
+
+
+def list_worlds() -> list[dict[str, Any]]:
+    """Every world that has a name, its size, horizon, actions and channels, as `sadapt list` does."""
+    return [described(name) for name in world_names()]
+
+
+def list_zoo() -> list[zoo.Entry]:
+    """The trained policies that come with the program, as `sadapt zoo` does; `load(entry.source)` loads one."""
+    return zoo.entries()
+
+
+def list_runs(folder: Folder = "runs") -> list[Listed]:
+    """Every run below a folder and how it stands, as `sadapt runs` does."""
+    return listing.listed(folder)
+
+
+def compare(first: Folder | RunFolder, second: Folder | RunFolder) -> Comparison:
+    """What differs between two runs in settings and results, as `sadapt compare` does."""
+    return listing.compared(first, second)
+
+
+def sweep(
+    experiment: Folder,
+    *,
+    preset: str = "fast",
+    out: Folder = "results",
+    executor: str = "local",
+    workers: int | None = None,
+    imports: Sequence[str] = (),
+    on_done: Callable[[RunFolder, bool], None] | None = None,
+) -> list[RunFolder]:
+    """Makes all runs of a figure or a TOML file that are not finished yet, as `sadapt sweep` does; returns all of them.
+
+    `on_done` is called with every run that ends, and whether it is finished. Runs that could not be raise `Stop`.
+    """
+    import_modules(imports)
+    from sadapt.experiments import plan
+    from sadapt.experiments.executors import EXECUTORS
+    from sadapt.experiments.sweep import Sweep, carry_out
+
+    if executor not in EXECUTORS:
+        raise unknown_name("executor", executor, EXECUTORS)
+    found = Sweep(plan.read(str(experiment), preset, imports=tuple(imports)), Path(out))
+    found.require_same_settings()
+    failures = []
+    for run, outcome in carry_out(found, found.left(), EXECUTORS[executor], workers=workers):
+        if on_done is not None:
+            on_done(found.folder(run), not outcome.code)
+        if outcome.code:
+            failures.append(f"{found.folder(run)}: {outcome.message or f'exit code {outcome.code}'}")
+    if failures:
+        raise Stop("\n".join([f"{len(failures)} runs could not be finished:", *failures]))
+    return [found.folder(run) for run in found.experiment.runs]
+
+
+def figures(
+    results: Folder,
+    out: Folder | None = None,
+    *,
+    only: Sequence[str] = (),
+    learner: str = "pqn",
+    aggregate: bool = False,
+) -> dict[str, list[Path]]:
+    """Draws the paper's figures from stored runs, as `sadapt figures` does; the files by figure."""
+    from sadapt.report.figures import draw
+    from sadapt.report.stored import load
+
+    place = Path(results) / "figures" if out is None else Path(out)
+    return draw(load(results), place, only=tuple(only), learner=learner, aggregate=aggregate)
+
+
+def claims(results: Folder, *, learner: str = "pqn") -> list[Claim]:
+    """Which of the paper's claims stored runs bear out, as `sadapt claims` does."""
+    from sadapt.experiments.claims import evaluate
+    from sadapt.report.stored import load
+
+    return evaluate(load(results), learner=learner)
+
+
+def adaptation(results: Folder, *, learner: str = "pqn") -> list[Adaptation]:
+    """What adapting costs S-Adapt, world by world, as `sadapt adaptation` does."""
+    from sadapt.report.adaptation import measured
+    from sadapt.report.stored import load
+
+    return list(measured(load(results), learner=learner))
+
+
+def bench(part: str = "all", *, seconds: float = 3.0) -> list[dict[str, Any]]:
+    """How fast this machine is, as `sadapt bench` does: worlds, wrappers, learners, peers, or all of them."""
+    from sadapt.benchmarks.run import PARTS, rows
+
+    if part not in ("all", *PARTS):
+        raise unknown_name("part", part, ("all", *PARTS))
+    return list(rows(PARTS if part == "all" else (part,), seconds=seconds))
