@@ -41,7 +41,7 @@ class Env(Facts):
     scripted: Mapping[str, Policy] = field(default_factory=dict)
     """Hand-written policies that `probe` compares, by name."""
     regimes: Mapping[str, Env] = field(default_factory=dict)
-    """The same world held in each of its regimes, by name, in the order of the counter `season`; empty if it has one."""
+    """The world held in each of its regimes, by name, in the order of the counter `season`; empty where it has none."""
 
 
 class HostWorlds(Protocol):

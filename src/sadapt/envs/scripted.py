@@ -69,7 +69,7 @@ def butterflies(layout: Layout) -> dict[str, Policy]:
 
 
 def seasons(layout: Layout) -> dict[str, Policy]:
-    """The maze's and the butterflies', whatever the season; `gardener`, who is told it, walks if it is calm, else chases."""
+    """The maze's and the butterflies'; `gardener`, who is told the season, walks while it is calm and else chases."""
     walker = maze(layout)["walker"]
     chaser = butterflies(layout)["chaser"]
 

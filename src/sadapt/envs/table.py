@@ -240,6 +240,14 @@ register(
     compiled=False,
     fast_steps=500_000,
 )
+register(
+    "env",
+    "switch:",
+    "sadapt.envs.switch:named",
+    SeasonSettings,
+    about="any two worlds in JAX of one size and the same actions, by turns, as switch:FIRST,SECOND",
+    fast_steps=4_000_000,
+)
 
 
 def names() -> tuple[str, ...]:
