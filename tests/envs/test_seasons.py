@@ -148,15 +148,9 @@ def test_where_none_is_left_another_flies_in_with_the_next_flutter():
     scene.step(RIGHT)
     assert scene.flying == set()
     assert scene.step(STAY)[0] == 0.0
-    assert scene.flying == {garden_cell(scene, place=3)}
-
-
-def garden_cell(scene: Scene, place: int) -> tuple[int, int]:
-    """Where the next one flies in."""
-    scene.step(STAY, place=place)
-    (cell,) = scene.flying
-    assert cell == oracle.garden_elsewhere(oracle.read_map(".... ...."), scene.agent, place)
-    return cell
+    assert scene.flying == set()
+    assert scene.step(STAY, place=3)[0] == pytest.approx(-1 / 2)  # room for 8 // 4 = 2
+    assert scene.flying == {(1, 1)}  # the fourth of the free cells after the agent's
 
 
 def test_a_wild_season_brings_a_swarm_and_takes_the_lantern():
@@ -251,7 +245,7 @@ def test_every_step_is_as_the_rules_say(name, seed):
     world = oracle.garden_begin(map, NAMES[first_season], agent, unpacked(drawn, shape))
     assert [cells(first[..., channel]) for channel in range(4)] == oracle.garden_observe(world)
     for t, action in enumerate(actions.tolist()):
-        now = unpacked(jax.tree.map(lambda each: each[t], chances), shape)
+        now = unpacked(garden.Chance(*(each[t] for each in chances)), shape)
         world, outcome = oracle.garden_step(world, action, NAMES[season[t]], now)
         assert [cells(steps.obs[t, ..., channel]) for channel in range(4)] == oracle.garden_observe(world)
         assert steps.reward[t] == pytest.approx(outcome.reward, abs=1e-6)
