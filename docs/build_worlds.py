@@ -24,6 +24,7 @@ HERE = Path(__file__).parent / "worlds"
 SOURCES = {
     "maze": "Own layout; the world after the paper's maze.",
     "butterflies": "Own layout; the world after the paper's butterflies.",
+    "seasons": "Own world and layout.",
     "tetris": "After SMiRL's small Tetris (Berseth et al., 2021).",
     "minatar": "After MinAtar (Young and Tian, 2019), written anew; [what all five games share](minatar.md).",
     "atari": "ale-py (Bellemare et al., 2013).",
@@ -74,10 +75,15 @@ def table(report: Report) -> str:
     verdict = {"s-max": "S-Max", "s-min": "S-Min", "neither": "Neither arm"}[room.favours]
     feedback = f"{room.feedback_low:.3g} down, {room.feedback_high:.3g} up"
     return (
-        f"`sadapt probe {report.env}`, {report.episodes} episodes a policy, seed 0:\n\n"
-        + "\n".join(lines)
+        "\n".join(lines)
         + f"\n\nFeedback |(H - H_random) / H_random| of these policies: {feedback}. {verdict} has more room."
     )
+
+
+def numbers_of(report: Report) -> str:
+    """The world's table, then one for each of its regimes."""
+    asked = f"`sadapt probe {report.env}`, {report.episodes} episodes a policy, seed 0:\n\n{table(report)}"
+    return "\n\n".join([asked, *(f"### {name}\n\n{table(regime)}" for name, regime in report.regimes.items())])
 
 
 def picture(env: Env, steps: int = 30) -> np.ndarray:
@@ -155,7 +161,8 @@ def main() -> None:
             )
         else:
             env = make(name)
-            image, numbers = picture(env), table(probe(env))
+            scenes = [picture(each) for each in env.regimes.values() or [env]]
+            image, numbers = np.hstack(scenes), numbers_of(probe(env))
         Image.fromarray(image).save(HERE / f"{name}.png", optimize=True)
         (HERE / f"{name}.md").write_text(page(env, numbers), encoding="utf-8")
         print(HERE / f"{name}.md")

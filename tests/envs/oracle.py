@@ -194,3 +194,73 @@ def without_full_rows(board: frozenset[Cell]) -> tuple[frozenset[Cell], int]:
 def tetris_observe(game: Tetris) -> Observation:
     bar, corner = {(0, 0), (0, 1), (0, 2)}, {(0, 0), (1, 0), (1, 1)}
     return [set(game.board), bar if game.piece == BAR else corner]
+
+
+# Seasons
+
+SEASON_CROWD = 4
+
+
+class Garden(NamedTuple):
+    map: Map
+    season: str
+    agent: Cell
+    lantern: Cell | None
+    butterflies: frozenset[Cell]
+    clock: int
+
+
+class GardenChance(NamedTuple):
+    directions: list[list[int]]
+    swarm: Plane
+    young: Plane
+    place: int
+
+
+def garden_elsewhere(map: Map, agent: Cell, place: int) -> Cell:
+    """The free cells after the agent's, then those before it: one of them."""
+    free = sorted((r, c) for r in range(map.height) for c in range(map.width) if map.open((r, c)))
+    others = free[free.index(agent) + 1 :] + free[: free.index(agent)]
+    return others[place % len(others)]
+
+
+def garden_begin(map: Map, season: str, agent: Cell, chance: GardenChance, clock: int = 0) -> Garden:
+    if season == "calm":
+        return Garden(map, season, agent, garden_elsewhere(map, agent, chance.place), frozenset(), clock)
+    swarm = frozenset(cell for cell in chance.swarm if map.open(cell) and cell != agent)
+    return Garden(map, season, agent, None, swarm, clock)
+
+
+def garden_step(world: Garden, action: int, season: str, chance: GardenChance) -> tuple[Garden, Outcome]:
+    changed = season != world.season
+    if changed:
+        world = garden_begin(world.map, season, world.agent, chance, world.clock)
+    agent = world.map.walk(world.agent, action)
+    clock = world.clock + 1
+    reached, caught = agent == world.lantern, agent in world.butterflies
+    lantern = garden_elsewhere(world.map, agent, chance.place) if reached else world.lantern
+    flying = set(world.butterflies) - {agent}
+    if clock % FLUTTER_EVERY == 0 and season == "wild":
+        flying = garden_flutter(world.map, flying, agent, chance)
+    reward = reached - len(flying) / garden_most(world.map)
+    told = {"season": int(season == "wild"), "changes": int(changed), "goals": int(reached), "caught": int(caught)}
+    return Garden(world.map, season, agent, lantern, frozenset(flying), clock), Outcome(reward, False, told)
+
+
+def garden_most(map: Map) -> int:
+    return (map.height * map.width - len(map.walls)) // SEASON_CROWD
+
+
+def garden_flutter(map: Map, flying: Plane, agent: Cell, chance: GardenChance) -> Plane:
+    moved = flutter(map, flying, agent, chance.directions)
+    grown = moved | ((flying - moved) & chance.young)
+    now = grown if len(grown) <= garden_most(map) else moved
+    return now or {garden_elsewhere(map, agent, chance.place)}
+
+
+def garden_observe(world: Garden) -> Observation:
+    light: Plane = set()
+    if world.lantern is not None:
+        around = [neighbour(world.lantern, (down, right)) for down in (-1, 0, 1) for right in (-1, 0, 1)]
+        light = {(r, c) for r, c in around if 0 <= r < world.map.height and 0 <= c < world.map.width}
+    return [set(world.map.walls), {world.agent}, light, set(world.butterflies)]

@@ -153,6 +153,9 @@ def _show_report(report: Report) -> None:
     out.print("\nfeedback |x - x_random| / max(|x_random|, deviation of x_random)")
     for of, room in report.rooms.items():
         out.print(f"  by {of:8s}  {room.feedback_low:.3g} down, {room.feedback_high:.3g} up. {_verdict(of, room)}")
+    for regime in report.regimes.values():
+        out.print()
+        _show_report(regime)
 
 
 def _verdict(of: str, room: Room) -> str:

@@ -40,6 +40,8 @@ class Env(Facts):
     """`render(state) -> uint8[height, width, 3]`, on the host."""
     scripted: Mapping[str, Policy] = field(default_factory=dict)
     """Hand-written policies that `probe` compares, by name."""
+    regimes: Mapping[str, Env] = field(default_factory=dict)
+    """The world held in each of its regimes, by name, in the order of the counter `season`; empty where it has none."""
 
 
 class HostWorlds(Protocol):

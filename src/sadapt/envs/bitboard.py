@@ -26,6 +26,19 @@ def pack(plane: Array) -> Array:
     return jnp.stack(parts, axis=1)
 
 
+def draw(key: Array, boards: int, shape: tuple[int, int]) -> Array:
+    """uint32[boards, H, words]: every cell set with probability 1/2; bits beyond the map's width may be set too."""
+    height, width = shape
+    half = width <= WORD // 2
+    bits = jax.random.bits(key, (boards, height, words(width)), jnp.uint16 if half else jnp.uint32)
+    return bits.astype(jnp.uint32)
+
+
+def count(board: Array) -> Array:
+    """int32: cells that are set."""
+    return jnp.sum(jax.lax.population_count(board), dtype=jnp.uint32).astype(jnp.int32)
+
+
 def single(row: Array, column: Array, shape: tuple[int, int]) -> Array:
     """The board with one cell set."""
     rows, columns = np.arange(shape[0])[:, None], np.arange(words(shape[1]))[None]

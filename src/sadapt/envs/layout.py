@@ -11,7 +11,7 @@ import numpy as np
 from sadapt.errors import UserError
 
 MEANING = {"#": "wall", "A": "agent", "G": "goal", "b": "butterfly", ".": "free cell"}
-ALLOWED = {"maze": "#AG.", "butterflies": "#Ab."}
+ALLOWED = {"maze": "#AG.", "butterflies": "#Ab.", "seasons": "#A."}
 """Characters that each kind of map may hold."""
 
 
@@ -111,7 +111,7 @@ def _single(cells: np.ndarray, character: str, source: str) -> tuple[int, int]:
 
 
 def _require_reachable(layout: Layout) -> None:
-    reached = _reachable(layout.wall, layout.agent)
+    reached = reachable(layout.wall, layout.agent)
     wanted = [] if layout.goal is None else [("goal", layout.goal)]
     wanted += [("butterfly", (int(row), int(column))) for row, column in np.argwhere(layout.butterflies)]
     for what, place in wanted:
@@ -121,7 +121,7 @@ def _require_reachable(layout: Layout) -> None:
             raise _error(layout.source, row + 1, column + 1, message)
 
 
-def _reachable(wall: np.ndarray, start: tuple[int, int]) -> np.ndarray:
+def reachable(wall: np.ndarray, start: tuple[int, int]) -> np.ndarray:
     """bool[H, W]: the cells that can be walked to."""
     reached, todo = np.zeros_like(wall), [start]
     while todo:

@@ -68,6 +68,18 @@ def butterflies(layout: Layout) -> dict[str, Policy]:
     return {"still": _still, "chaser": chaser, "avoider": avoider}
 
 
+def seasons(layout: Layout) -> dict[str, Policy]:
+    """The maze's and the butterflies'; `gardener`, who is told the season, walks while it is calm and else chases."""
+    walker = maze(layout)["walker"]
+    chaser = butterflies(layout)["chaser"]
+
+    def gardener(key: Array, world: State, theta: Array) -> Array:
+        calm = world.calendar.season == 0
+        return jnp.where(calm, walker(key, world, theta), chaser(key, world, theta))
+
+    return {"still": _still, "walker": walker, **butterflies(layout), "gardener": gardener}
+
+
 def tetris(place: Place, actions: int = 12) -> dict[str, Policy]:
     """Both look one placement ahead: `tidy` keeps the pile low, flat and solid; `messy` fills what was mostly empty."""
 

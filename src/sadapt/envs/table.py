@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
-from sadapt.fields import Bound, Checked, Count, Whole
+from sadapt.fields import Bound, Checked, Count, Seed, Share, Whole
 from sadapt.registry import TABLES, register
 
 
@@ -36,6 +36,23 @@ class MapSettings(WorldSettings):
 
     layout: str | None = None
     """A map of your own (a text file): `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
+
+
+@dataclass(frozen=True)
+class SeasonSettings(WorldSettings):
+    """Worlds with two seasons."""
+
+    season_steps: Count = 1_000
+    """Mean length of a season, in steps."""
+    season_spread: Share = 0.5
+    """How random it is: lengths differ from the mean by at most this share of it, uniformly; 0 makes all equal."""
+    calendar: Seed | None = None
+    """Seed of the seasons that all worlds share from their start on; None leaves every world its own."""
+
+
+@dataclass(frozen=True)
+class SeasonMapSettings(SeasonSettings, MapSettings):
+    """Worlds with two seasons and a map."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +100,12 @@ BUTTERFLIES = Family(
     GRID_ACTIONS,
     ("still", "chaser", "avoider"),
     unseen=("catcher",),  # else lowering surprise would mean standing still
+)
+SEASONS = Family(
+    "a garden that is calm and wild by turns",
+    ("wall", "agent", "goal", "butterfly"),
+    GRID_ACTIONS,
+    ("still", "walker", "chaser", "avoider", "gardener"),
 )
 TETRIS = Family(
     "keep a small well from filling up",
@@ -175,6 +198,16 @@ _row(
     fast_steps=2_500_000,
     learned_steps=600_000,
 )
+_row(
+    "seasons",
+    "sadapt.envs.seasons:on_map",
+    SEASONS,
+    SeasonMapSettings,
+    horizon=500,
+    size=(16, 16),
+    gymnasium_id="sadapt/Seasons-v0",
+    fast_steps=4_000_000,
+)
 for _game, _family in MINATAR.items():
     _row(
         f"minatar-{_game}",
@@ -218,6 +251,14 @@ register(
     about="any Gymnasium world with discrete actions, as gym:ID",
     compiled=False,
     fast_steps=500_000,
+)
+register(
+    "env",
+    "switch:",
+    "sadapt.envs.switch:named",
+    SeasonSettings,
+    about="any two worlds in JAX of one size and the same actions, by turns, as switch:FIRST,SECOND",
+    fast_steps=4_000_000,
 )
 
 

@@ -281,6 +281,10 @@ def _goal(x: np.ndarray, y: np.ndarray, line: float) -> Shapes:
     yield _star(x, y - 0.06, 0.82), Ink.GOLD
 
 
+def _light(x: np.ndarray, y: np.ndarray, line: float) -> Shapes:
+    yield _everywhere(x), Ink.GLOW
+
+
 def _butterfly(x: np.ndarray, y: np.ndarray, line: float) -> Shapes:
     side = np.abs(x)
     wings = (((0.48, -0.34), (0.5, 0.36), -0.7), ((0.4, 0.38), (0.38, 0.27), 0.8))
@@ -313,6 +317,7 @@ SPRITES: dict[str, Painter] = {
     "wall": _wall,
     "agent": _agent,
     "goal": _goal,
+    "light": _light,
     "butterfly": _butterfly,
     "catcher": _catcher,
     "well": _well,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import jax
 import numpy as np
@@ -62,6 +63,8 @@ class Report:
     rooms: dict[str, Room]
     """By entropy and by mean surprise, the two that feedback can go by."""
     rows: tuple[PolicyRow, ...]
+    regimes: dict[str, Report] = field(default_factory=dict)
+    """The same of the world held in each of its regimes, by name; empty where it has none."""
 
     @property
     def h_random(self) -> float:
@@ -78,9 +81,22 @@ def probe(
     on_death: str | None = None,
     on_progress: Progress | None = None,
 ) -> Report:
-    """Plays every scripted policy, the best constant action and a random agent, and compares final entropies."""
+    """Plays every scripted policy, the best constant action and a random agent, and compares final entropies.
+
+    A world that changes between regimes is played as it is, and then held in each of them.
+    """
     if episodes < 1:
         raise UserError(f"probe needs at least one episode; got {episodes}")
+    ask = partial(_report, marginal=marginal, episodes=episodes, seed=seed, on_death=on_death, on_progress=on_progress)
+    held = {} if isinstance(env, HostEnv) else env.regimes
+    regimes = {name: ask(replace(regime, horizon=env.horizon)) for name, regime in held.items()}
+    return replace(ask(env), regimes=regimes)
+
+
+def _report(
+    env: AnyEnv, *, marginal: Marginal, episodes: int, seed: int, on_death: str | None, on_progress: Progress | None
+) -> Report:
+    """What is told of one world, or of one regime."""
     players, constants = _players(env, marginal, on_death or env.on_death)
     keys = jax.random.split(from_seed(seed), episodes)
     turns = len(players) + (constants is not None)
