@@ -30,6 +30,26 @@ class InputSpec(NamedTuple):
     low: Any
     high: Any
     """Bounds of the entries: numbers, or arrays of that shape."""
+    unit: float | None = None
+    """Distance of neighbouring values, where entries are whole multiples of it above `low`; None leaves it to dtype."""
+    groups: tuple[int, ...] = ()
+    """Sizes of the groups along the last axis that hold exactly one 1 each, where the world says so."""
+    parts: tuple[InputSpec, ...] = ()
+    """What a vector is joined from, one after another, each with a marginal of its own; their sources are names."""
+    sample: Callable[[], np.ndarray] | None = None
+    """What random play shows, [steps, *shape]; for marginals that have to know the scale of it beforehand."""
+
+    @property
+    def spacing(self) -> float | None:
+        """Distance of neighbouring values; None where there is none."""
+        whole = np.dtype(self.dtype).kind in "bui"
+        return self.unit if self.unit is not None else 1.0 if whole else None
+
+    @property
+    def values(self) -> int | None:
+        """How many values an entry can have; None where they are not whole steps between two bounds."""
+        span = float(np.max(self.high)) - float(np.min(self.low))
+        return None if self.spacing is None or not math.isfinite(span) else round(span / self.spacing) + 1
 
     @property
     def binary(self) -> bool:
@@ -59,6 +79,10 @@ class Marginal(NamedTuple):
     """`feature_bounds(low, high)`: the least and greatest that theta can become for entries within these bounds."""
     least_entropy: float | None = None
     """`entropy` where a floor or clip holds every entry; None where nothing does."""
+    exact: bool = True
+    """Whether `log_prob` and `entropy` are those of the model; else they are estimated from samples."""
+    told: str = ""
+    """What was picked and why, where this was not said by the user."""
 
 
 def axes(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
