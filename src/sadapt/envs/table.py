@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sadapt.fields import Checked, Count
+from sadapt.fields import Checked, Count, Number, Whole
 from sadapt.registry import TABLES, register
 
 
@@ -52,6 +52,20 @@ class AtariSettings(WorldSettings):
 
     frame_size: Count = 21
     """Side of the grey frame that the marginal sees of an Atari screen."""
+
+
+@dataclass(frozen=True)
+class GymnaxSettings(WorldSettings):
+    """Worlds of gymnax, Craftax and NAVIX: what they do not say of themselves."""
+
+    obs_bits: bool | None = None
+    """Whether every entry of an observation is 0 or 1; None leaves it to what is known of the world."""
+    obs_low: Number | None = None
+    """Least entry of an observation, where the world names none; what is less counts as it."""
+    obs_high: Number | None = None
+    """Largest entry of an observation, likewise."""
+    agent_channel: Whole | None = None
+    """Channel with exactly one 1, where the agent is; None where there is no such thing."""
 
 
 class Family(NamedTuple):
@@ -207,6 +221,20 @@ register(
     compiled=False,
     fast_steps=500_000,
 )
+for _suite, _about, _hints in (
+    ("gymnax", "any gymnax world with discrete actions", {}),
+    ("craftax", "Craftax", {"usual": {"random_episodes": 64}}),
+    ("navix", "any NAVIX world, MiniGrid in JAX", {}),
+):
+    register(
+        "env",
+        f"{_suite}:",
+        "sadapt.envs.gymnax_world:gymnax_world",
+        GymnaxSettings,
+        about=f"{_about}, as {_suite}:ID (extra `{_suite}`)",
+        fast_steps=2_000_000,
+        **_hints,
+    )
 
 
 def names() -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from contextlib import closing
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from sadapt.envs.base import Env, Facts, HostEnv
 from sadapt.motivation.marginals import InputSpec
+from sadapt.motivation.marginals.base import with_parts
 
 Array = jax.Array
 STEPS, WORLDS = 1_024, 16
@@ -21,21 +21,8 @@ STEPS, WORLDS = 1_024, 16
 
 def input_spec(env: Facts) -> InputSpec:
     """What a marginal models of this world."""
-    sample = functools.cache(lambda: random_inputs(env))
-    kinds, start = [], 0
-    for kind in env.kinds:
-        end = start + math.prod(kind.shape)
-        kinds.append(InputSpec(*kind, sample=functools.partial(_of_part, sample, start, end, kind.shape)))
-        start = end
-    if len(kinds) == 1:
-        return kinds[0]._replace(source=env.name, sample=sample)
     whole = InputSpec(env.name, env.input_shape, env.obs_dtype, env.low, env.high)
-    return whole._replace(parts=tuple(kinds), sample=sample)
-
-
-def _of_part(sample: Any, start: int, end: int, shape: tuple[int, ...]) -> np.ndarray:
-    seen: np.ndarray = sample()
-    return seen[:, start:end].reshape(-1, *shape)
+    return with_parts(whole._replace(sample=functools.cache(lambda: random_inputs(env))), env.kinds)
 
 
 def random_inputs(env: Facts) -> np.ndarray:

@@ -34,7 +34,7 @@ def auto(spec: InputSpec, settings: AutoSettings = AutoSettings(), *, xp: Any = 
     if spec.binary:
         bits = of_bits(spec, BernoulliSettings(settings.pseudo_count, settings.probability_clip), xp=xp)
         return bits._replace(told="bernoulli, since every entry is 0 or 1")
-    values = spec.values if np.dtype(spec.dtype).kind in "bui" else None
+    values = spec.values
     if values is not None and 2 <= values <= FEW:
         return categorical(spec, xp=xp)._replace(
             told=f"categorical, since entries are whole numbers of {values} values"

@@ -8,11 +8,13 @@ module, `xp`: JAX in the training program, NumPy in the Gymnasium wrappers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sadapt.envs.facts import Kind
 from sadapt.errors import UserError
 
 MarginalState = Any
@@ -55,6 +57,26 @@ class InputSpec(NamedTuple):
     def binary(self) -> bool:
         """Whether every entry is 0 or 1."""
         return np.dtype(self.dtype).kind in "bui" and (np.min(self.low), np.max(self.high)) == (0, 1)
+
+
+def with_parts(whole: InputSpec, kinds: Sequence[Kind]) -> InputSpec:
+    """A marginal input with what a world says of it: of all entries, or of the parts that it is joined from."""
+    if not kinds:
+        return whole
+    if len(kinds) == 1:
+        return InputSpec(*kinds[0])._replace(source=whole.source, sample=whole.sample)
+    ends = np.cumsum([math.prod(kind.shape) for kind in kinds]).tolist()
+    parts = (
+        InputSpec(*kind, sample=partial(_of_part, whole.sample, end, kind.shape))
+        for kind, end in zip(kinds, ends, strict=True)
+    )
+    return whole._replace(parts=tuple(parts))
+
+
+def _of_part(sample: Callable[[], np.ndarray] | None, end: int, shape: tuple[int, ...]) -> np.ndarray:
+    """What random play shows of the part that ends at this entry."""
+    assert sample is not None
+    return sample()[:, end - math.prod(shape) : end].reshape(-1, *shape)
 
 
 class Marginal(NamedTuple):

@@ -62,11 +62,10 @@ def on_features(
 ) -> Marginal:
     """The Gaussian marginal of a picture's features: log p and H are densities of these, not of pixels."""
     xp = array_module(xp)
-    look, inner = (
-        features_of(spec, settings, xp),
-        gaussian((settings.features,), std_floor=settings.feature_std_floor, xp=xp),
-    )
-    assert inner.log_prob_at is not None and inner.feature_bounds is not None
+    look = features_of(spec, settings, xp)
+    inner = gaussian((settings.features,), std_floor=settings.feature_std_floor, xp=xp)
+    assert inner.log_prob_at is not None
+    assert inner.feature_bounds is not None
     log_prob_at, bounds = inner.log_prob_at, inner.feature_bounds(-np.inf, np.inf)
     return inner._replace(
         update=lambda state, obs: inner.update(state, look(obs)),
