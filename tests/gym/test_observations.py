@@ -250,8 +250,64 @@ def test_a_part_of_a_dictionary(mode, several):
             np.testing.assert_array_equal(told[0][1], told[1][1])
 
 
-def test_a_dictionary_without_a_key_is_refused_with_its_parts():
-    with pytest.raises(UserError, match=r"a dictionary \(seen\.picture\): say which part with obs_key"):
-        SurpriseWrapper(Told(), "s-min", horizon=4)
+class Bag(gymnasium.Env):
+    """A map of whole numbers, two lamps, a choice and a text."""
+
+    observation_space = gymnasium.spaces.Dict(
+        {
+            "map": gymnasium.spaces.Box(0, 255, (2, 2), np.uint8),
+            "inside": gymnasium.spaces.Dict({"lamps": gymnasium.spaces.MultiBinary(2), "note": gymnasium.spaces.Text(9)}),
+            "way": gymnasium.spaces.Discrete(3, start=1),
+        }
+    )
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.observation_space.seed(int(self.np_random.integers(1000)))
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("several", [None, *AutoresetMode])
+def test_a_dictionary_without_a_key_is_all_of_its_parts(mode, several):
+    """As one vector, pictures between 0 and 1; surprise is the sum of what each part alone would be."""
+
+    def make() -> gymnasium.Env:
+        return gymnasium.wrappers.TimeLimit(Bag(), 4)
+
+    def wrapped(**words):
+        words = {"objective": "s-max", "obs_mode": mode, "horizon": 4, "normalise": False, **words}
+        if several is None:
+            return SurpriseWrapper(make(), **words)
+        return SurpriseVectorWrapper(gymnasium.vector.SyncVectorEnv([make] * 2, autoreset_mode=several), **words)
+
+    if mode == "channels":
+        with pytest.raises(UserError, match="obs_mode 'channels' stacks images"):
+            wrapped()
+        return
+    all_of_it = wrapped()
+    parts = [wrapped(obs_key="map", obs_mode="dict"), wrapped(obs_key="inside.lamps"), wrapped(obs_key="way")]
+    envs = [all_of_it, *parts]
+    shown = [env.reset(seed=5)[0] for env in envs]
+    if mode == "dict":
+        first = shown[0]["obs"] if several is None else shown[0]["obs"][0]
+        assert first.shape == (4 + 2 + 3,)
+        assert all_of_it.observation_space.contains(shown[0])
+    for _ in range(3):
+        paid = [env.step(env.action_space.sample() * 0)[1] for env in envs]
+        np.testing.assert_allclose(paid[0], sum(paid[1:]), rtol=1e-4)
+
+
+def test_a_dictionary_with_one_part_that_can_be_seen_is_that_part():
+    pair = [SurpriseWrapper(Told(), "s-min", horizon=4, **words) for words in ({}, {"obs_key": "seen.picture"})]
+    same(*(env.reset(seed=1)[0] for env in pair))
+    same(*(env.step(0)[0] for env in pair))
+
+
+def test_a_key_that_means_nothing_is_refused():
     with pytest.raises(UserError, match="no dictionary, so obs_key x means nothing"):
         SurpriseWrapper(Lamps(), "s-min", obs_key="x")

@@ -64,6 +64,19 @@ def test_parts_of_a_dictionary():
     assert image.marginal_input(np.full((6, 5, 3), 255, np.uint8)).max() == 1
 
 
+def test_a_dictionary_without_a_key_is_a_vector_of_its_parts():
+    env = own("Told-v0")
+    assert env.obs_shape == (4 + 6 * 5 * 3,)
+    assert [(kind.name, kind.shape) for kind in env.kinds] == [("bits", (4,)), ("image", (6, 5, 3))]
+    worlds = env.open(1)
+    shown = worlds.restart(jax.random.key(0), np.ones(1, bool))[0]
+    worlds.close()
+    np.testing.assert_array_equal(shown[:4], [0, 0, 1, 0])
+    np.testing.assert_allclose(shown[4:], 100 / 255, rtol=1e-6)
+    with pytest.raises(UserError, match="expected Box, Discrete"):
+        part("world", gym.spaces.Dict({"text": gym.spaces.Text(3)}), None, "--obs-key")
+
+
 def test_several_worlds_in_processes_restart_one_by_one():
     env = own("Corridor-v0")
     worlds = env.open(3)
@@ -83,7 +96,6 @@ def test_several_worlds_in_processes_restart_one_by_one():
         ("Pendulum-v1", {}, "only discrete actions"),
         ("Zebra-v7", {}, "--import MODULE"),
         ("CartPole-v1", {"obs_key": "x"}, "shows no dictionary"),
-        ("Told-v0", {}, r"\(bits, image\): say which part with --obs-key"),
         ("Told-v0", {"obs_key": "bit"}, "did you mean 'bits'"),
         ("Endless-v0", {}, "give --horizon"),
         ("Steered-v0", {}, "only discrete actions"),

@@ -108,8 +108,6 @@ def test_probing_plays_at_random_and_constantly():
 @pytest.mark.parametrize(
     ("kind", "words", "message"),
     [
-        ("Text", {}, r"a dictionary \(image\): say which part with --obs-key"),
-        ("Nested", {}, r"a dictionary \(outer\.inner\): say which part"),
         ("Nested", {"obs_key": "outer.inne"}, "no observation 'inne' in outer: did you mean 'inner'"),
         ("Nested", {"obs_key": "outer.mission"}, "Text.*expected Box, Discrete"),
         ("Nested", {"obs_key": "outer.inner.x"}, "no dictionary in outer.inner, so 'x' is no part"),

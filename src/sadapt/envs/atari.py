@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sadapt.envs.base import Eye, HostEnv, Step, WorldFailed
+from sadapt.envs.base import Eye, HostEnv, Kind, Step, WorldFailed
 from sadapt.envs.table import AtariSettings
 from sadapt.errors import UserError, nearest
 from sadapt.registry import find
@@ -89,6 +89,7 @@ def atari(
         high=255.0,
         stack=STACK,
         eye=Eye(look, (size, size, 1)),
+        kinds=(Kind(name, (size, size, 1), np.float32, 0.0, 1.0),),
         about=about,
         open=lambda num_envs: AtariWorlds(title, num_envs, side, settings.noop_max),
         aside=True,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import numpy as np
 
-from sadapt.envs.facts import Eye, Facts
+from sadapt.envs.facts import Eye, Facts, Kind
 from sadapt.errors import Stop
 
 Array = jax.Array
@@ -75,4 +75,17 @@ class HostEnv(Facts):
 
 
 AnyEnv = Env | HostEnv
-__all__ = ["AnyEnv", "Array", "Env", "Eye", "Facts", "HostEnv", "HostWorlds", "Policy", "State", "Step", "WorldFailed"]
+__all__ = [
+    "AnyEnv",
+    "Array",
+    "Env",
+    "Eye",
+    "Facts",
+    "HostEnv",
+    "HostWorlds",
+    "Kind",
+    "Policy",
+    "State",
+    "Step",
+    "WorldFailed",
+]

@@ -16,6 +16,20 @@ class Eye(NamedTuple):
     shape: tuple[int, ...]
 
 
+class Kind(NamedTuple):
+    """What the entries of a marginal input are, or of a part of it, where a world says more than its bounds."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: Any
+    low: Any
+    high: Any
+    unit: float | None = None
+    """Distance of neighbouring values, where entries are whole multiples of it above `low`."""
+    groups: tuple[int, ...] = ()
+    """Sizes of the groups along the last axis that hold exactly one 1 each."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """What others need to know about a world."""
@@ -41,6 +55,8 @@ class Facts:
     """Latest observations that the policy sees at once, along the last axis."""
     eye: Eye | None = None
     """How the marginal looks at an observation; None looks at `marginal_channels`."""
+    kinds: tuple[Kind, ...] = ()
+    """What the marginal input is; of several, the parts that it is joined from, one after another as a vector."""
     counters: tuple[str, ...] = ()
     """Names of the counters that `step` reports."""
     about: str = ""

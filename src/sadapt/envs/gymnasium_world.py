@@ -15,7 +15,7 @@ from gymnasium import spaces
 from sadapt.envs.base import Eye, HostEnv, Step, WorldFailed
 from sadapt.envs.gymnasium_one import PREFIX, Plain, made, made_after, made_to_draw, own_limit, picture
 from sadapt.envs.gymnasium_several import Processes, opened
-from sadapt.envs.spaces import Odd, Seen
+from sadapt.envs.spaces import Odd, Seen, kinds
 from sadapt.envs.table import GymnasiumSettings
 from sadapt.errors import UserError, nearest
 from sadapt.film import folded
@@ -47,6 +47,7 @@ def gymnasium_world(name: str, settings: GymnasiumSettings = GymnasiumSettings()
         low=seen.low,
         high=seen.high,
         eye=Eye(lambda obs: obs.astype(jnp.float32) / seen.high, seen.shape) if bounded else None,
+        kinds=kinds(name, seen),
         about=f"Gymnasium's {spec.id}",
         open=lambda num_envs: GymnasiumWorlds(name, spec, obs_key, num_envs, seen, int(actions.start)),
     )

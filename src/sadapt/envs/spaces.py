@@ -6,12 +6,13 @@ Nothing here imports JAX: a world's own process, and the wrappers, need none.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 
+from sadapt.envs.facts import Kind
 from sadapt.errors import UserError, nearest
 
 Path = tuple[Any, ...]
@@ -33,17 +34,28 @@ class Seen(NamedTuple):
     high: float
     encode: Callable[[Any], np.ndarray]
     """An observation as such an array; `Odd` if it is none of its space."""
+    unit: float | None = None
+    """Distance of neighbouring values, where the space says whole numbers."""
+    groups: tuple[int, ...] = ()
+    """Sizes of the groups along the last axis that hold exactly one 1 each."""
+    parts: tuple[tuple[str, Seen], ...] = ()
+    """What a dictionary's vector is joined from, by name; whole numbers up to 255 are scaled to [0, 1] in it."""
 
 
 def part(source: str, space: spaces.Space, key: str | None, option: str) -> tuple[spaces.Space, Path]:
-    """The observation space, or the part of it that was asked for; `a.b` is the part b of the part a."""
+    """The observation space, or the part of it that was asked for; `a.b` is the part b of the part a.
+
+    Of a dictionary without a key it is the only part that can be seen, or all of the dictionary.
+    """
     if key is not None and not isinstance(space, spaces.Dict):
         raise UserError(f"{source} shows no dictionary, so {option} {key} means nothing to it; leave it out")
     path: Path = ()
     while isinstance(space, spaces.Dict):
         if not key:
-            parts = ", ".join(_paths(space))
-            raise UserError(f"{source} shows a dictionary ({parts}): say which part with {option}")
+            visible = _leaves(space)
+            if not visible:
+                raise UserError(f"{source} has the observation space {space}; expected {EXPECTED}: wrap it")
+            return (visible[0][1], (*path, *visible[0][0])) if len(visible) == 1 else (space, path)
         name = key if key in space.spaces else key.partition(".")[0]
         if name not in space.spaces:
             inside = f" in {'.'.join(path)}" if path else ""
@@ -54,13 +66,15 @@ def part(source: str, space: spaces.Space, key: str | None, option: str) -> tupl
     return space, path
 
 
-def _paths(space: spaces.Dict) -> Iterator[str]:
-    """Every part that can be seen, as it is asked for."""
+def _leaves(space: spaces.Dict) -> list[tuple[Path, spaces.Space]]:
+    """Every part that can be seen, and the way to it; a text, say, is passed over."""
+    found: list[tuple[Path, spaces.Space]] = []
     for name, inner in space.spaces.items():
         if isinstance(inner, spaces.Dict):
-            yield from (f"{name}.{below}" for below in _paths(inner))
+            found += [((name, *below), leaf) for below, leaf in _leaves(inner)]
         elif isinstance(inner, VISIBLE):
-            yield name
+            found.append(((name,), inner))
+    return found
 
 
 def taken(obs: Any, path: Path) -> Any:
@@ -81,10 +95,13 @@ def seen(source: str, space: spaces.Space) -> Seen:
         return _joined([_choice(int(n), int(start)) for n, start in options], lambda obs: np.reshape(obs, -1))
     if isinstance(space, spaces.Tuple) and space.spaces:
         return _joined([seen(source, inner) for inner in space.spaces], lambda obs: obs)
+    if isinstance(space, spaces.Dict):
+        return _dictionary(source, space)
     if isinstance(space, spaces.Box) and 0 not in space.shape:
         low, high = float(np.min(space.low)), float(np.max(space.high))
         small = space.dtype is not None and space.dtype.kind in "ub" and low >= 0 and high <= 255
-        return _numbers(space.shape or (1,), np.uint8 if small else np.float32, low, high, space.shape)
+        found = _numbers(space.shape or (1,), np.uint8 if small else np.float32, low, high, space.shape)
+        return found._replace(unit=1.0) if space.dtype is not None and space.dtype.kind in "uib" else found
     raise UserError(f"{source} has the observation space {space}; expected {EXPECTED}, not empty: wrap it")
 
 
@@ -95,7 +112,7 @@ def _choice(size: int, start: int) -> Seen:
             raise Odd(f"showed {obs!r}; its space says one of {start} to {start + size - 1}")
         return (np.arange(size) == place.item() - start).astype(np.uint8)
 
-    return Seen((size,), np.uint8, 0.0, 1.0, encode)
+    return Seen((size,), np.uint8, 0.0, 1.0, encode, groups=(size,))
 
 
 def _numbers(shape: tuple[int, ...], dtype: Any, low: float, high: float, given: tuple[int, ...]) -> Seen:
@@ -134,4 +151,41 @@ def _joined(parts: Sequence[Seen], split: Callable[[Any], Any]) -> Seen:
         return np.concatenate([each.encode(row).reshape(-1) for each, row in pairs]).astype(dtype)
 
     size = sum(math.prod(each.shape) for each in parts)
-    return Seen((size,), dtype, min(each.low for each in parts), max(each.high for each in parts), encode)
+    groups = sum((each.groups for each in parts), ()) if all(each.groups for each in parts) else ()
+    low, high = min(each.low for each in parts), max(each.high for each in parts)
+    return Seen((size,), dtype, low, high, encode, groups=groups)
+
+
+def _dictionary(source: str, space: spaces.Dict) -> Seen:
+    """All parts that can be seen as one vector, each told apart."""
+    leaves = _leaves(space)
+    parts = [_scaled(seen(source, leaf)) for _, leaf in leaves]
+    names = [".".join(map(str, path)) for path, _ in leaves]
+
+    def split(obs: Any) -> list[Any]:
+        return [taken(obs, path) for path, _ in leaves]
+
+    return _joined(parts, split)._replace(groups=(), parts=tuple(zip(names, parts, strict=True)))
+
+
+def _scaled(each: Seen) -> Seen:
+    """The same between 0 and 1 where it is a picture's whole numbers."""
+    if each.dtype != np.uint8 or each.high <= 1:
+        return each
+    scale = np.float32(each.high)
+    return each._replace(
+        dtype=np.float32,
+        low=each.low / each.high,
+        high=1.0,
+        unit=1 / each.high,
+        encode=lambda obs: each.encode(obs).astype(np.float32) / scale,
+    )
+
+
+def kinds(name: str, found: Seen) -> tuple[Kind, ...]:
+    """What the entries are that a marginal sees, who sees pictures between 0 and 1."""
+    parts = found.parts or ((name, found),)
+    return tuple(
+        Kind(name, each.shape, each.dtype, each.low, each.high, each.unit, each.groups)
+        for name, each in ((name, _scaled(part)) for name, part in parts)
+    )

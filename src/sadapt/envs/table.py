@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
-from sadapt.fields import Bound, Checked, Count, Seed, Share, Whole
+from sadapt.fields import Bound, Checked, Count, Number, Seed, Share, Whole
 from sadapt.registry import TABLES, register
 
 
@@ -73,6 +73,20 @@ class AtariSettings(WorldSettings):
     """Side of the grey frame that the marginal sees of an Atari screen."""
     noop_max: Whole = 30
     """Most idle frames, a number drawn by chance, before an Atari game begins; 0 begins every game alike."""
+
+
+@dataclass(frozen=True)
+class GymnaxSettings(WorldSettings):
+    """Worlds of gymnax, Craftax and NAVIX: what they do not say of themselves."""
+
+    obs_bits: bool | None = None
+    """Whether every entry of an observation is 0 or 1; None leaves it to what is known of the world."""
+    obs_low: Number | None = None
+    """Least entry of an observation, where the world names none; what is less counts as it."""
+    obs_high: Number | None = None
+    """Largest entry of an observation, likewise."""
+    agent_channel: Whole | None = None
+    """Channel with exactly one 1, where the agent is; None where there is no such thing."""
 
 
 class Family(NamedTuple):
@@ -260,6 +274,20 @@ register(
     about="any two worlds in JAX of one size and the same actions, by turns, as switch:FIRST,SECOND",
     fast_steps=4_000_000,
 )
+for _suite, _about, _hints in (
+    ("gymnax", "any gymnax world with discrete actions", {}),
+    ("craftax", "Craftax", {"usual": {"random_episodes": 64}}),
+    ("navix", "any NAVIX world, MiniGrid in JAX", {}),
+):
+    register(
+        "env",
+        f"{_suite}:",
+        "sadapt.envs.gymnax_world:gymnax_world",
+        GymnaxSettings,
+        about=f"{_about}, as {_suite}:ID (extra `{_suite}`)",
+        fast_steps=2_000_000,
+        **_hints,
+    )
 
 
 def names() -> tuple[str, ...]:

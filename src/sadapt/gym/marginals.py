@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -55,17 +55,17 @@ class Together:
         self.theta: np.ndarray = marginal.features(self._states)
 
     def _fresh(self, worlds: int) -> Any:
-        one = self._marginal.init()
-        return type(one)(*(np.repeat(np.asarray(part)[None], worlds, axis=0) for part in one))
+        return _mapped(lambda part: np.repeat(np.asarray(part)[None], worlds, axis=0), self._marginal.init())
 
     def begin(self, which: np.ndarray, seen: np.ndarray) -> None:
         begun = self._marginal.update(self._fresh(len(which)), seen)
-        for everywhere, here in zip(self._states, begun, strict=True):
+        for everywhere, here in zip(_leaves(self._states), _leaves(begun), strict=True):
             everywhere[which] = here
         self.theta[which] = self._marginal.features(begun)
 
     def log_prob(self, seen: np.ndarray) -> np.ndarray:
-        assert self._marginal.log_prob_at is not None
+        if self._marginal.log_prob_at is None:
+            return self._marginal.log_prob(self._states, seen)
         return self._in_blocks(self._marginal.log_prob_at, self.theta, seen)
 
     def add(self, seen: np.ndarray) -> None:
@@ -73,7 +73,8 @@ class Together:
         self.theta = self._marginal.features(self._states)
 
     def entropy(self) -> np.ndarray:
-        assert self._marginal.entropy_at is not None
+        if self._marginal.entropy_at is None:
+            return self._marginal.entropy(self._states)
         return self._in_blocks(self._marginal.entropy_at, self.theta)
 
     def _in_blocks(self, function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
@@ -82,6 +83,23 @@ class Together:
             return function(*arrays)
         starts = range(0, self._worlds, self._block)
         return np.concatenate([function(*(array[at : at + self._block] for array in arrays)) for at in starts])
+
+
+def _mapped(function: Callable[[Any], Any], state: Any) -> Any:
+    """A state with the function's result for every array in it; states are tuples, named or not, of such."""
+    if not isinstance(state, tuple):
+        return function(state)
+    parts = [_mapped(function, part) for part in state]
+    return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
+
+
+def _leaves(state: Any) -> Iterator[np.ndarray]:
+    """The arrays of a state."""
+    if not isinstance(state, tuple):
+        yield state
+        return
+    for part in state:
+        yield from _leaves(part)
 
 
 class OneByOne:

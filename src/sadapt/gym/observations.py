@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from sadapt.envs.facts import Kind
 from sadapt.errors import UserError
 from sadapt.motivation.marginals import InputSpec
+from sadapt.motivation.marginals.base import with_parts
 
 
 class Observations:
     """What observations of one space look like to policy and marginal; arrays lead with the world's index."""
 
-    def __init__(self, source: str, space: spaces.Space, channels: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        source: str,
+        space: spaces.Space,
+        channels: Sequence[int] | None = None,
+        kinds: Sequence[Kind] = (),
+        sample: Callable[[], np.ndarray] | None = None,
+    ) -> None:
         self.source, self.space = source, space
+        self._kinds, self._sample = tuple(kinds), sample
         self._given_shape: tuple[int, ...] = space.shape or ()
         self._given_dtype: np.dtype = np.dtype(np.int8)
         self.shape: tuple[int, ...] = self._given_shape
@@ -99,7 +109,17 @@ class Observations:
         """What the marginal models, and between which bounds."""
         low, high = (bound if self._channels is None else bound[..., self._channels] for bound in (self.low, self.high))
         dtype = self._given_dtype if self._divisor is None else np.dtype(np.float32)
-        return InputSpec(self.source, self.input_shape, dtype, low, high)
+        unit = None if self._divisor is None else 1 / float(self._divisor)
+        whole = InputSpec(self.source, self.input_shape, dtype, low, high, unit, sample=self._played)
+        if self._channels is not None:
+            return whole
+        return with_parts(whole._replace(groups=(self._values,) if self._values else ()), self._kinds)
+
+    def _played(self) -> np.ndarray:
+        """What the marginal sees of random play."""
+        if self._sample is None:
+            raise UserError(f"the marginal asks for random play, and {self.source} was not played")
+        return self.marginal_input(self.entries(self._sample()))
 
     def _outside(self, given: np.ndarray, wrong: np.ndarray) -> UserError:
         world = int(np.argmax(wrong.reshape(len(given), -1).any(1)))

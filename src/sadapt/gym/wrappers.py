@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,17 +14,17 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
-from sadapt.envs.spaces import part, taken
 from sadapt.errors import UserError
 from sadapt.gym.motivation import Motivation, arm_index
 from sadapt.gym.observations import Observations
+from sadapt.gym.reading import Reader, reader
+from sadapt.gym.sampling import random_entries
 from sadapt.gym.settings import SurpriseSettings, settings_from
 from sadapt.gym.telling import named, time_limit, world_of
 from sadapt.gym.views import View, view
 from sadapt.motivation.feedback import RandomAgent
 from sadapt.registry import Own
 
-OBS_KEY = "obs_key"
 NOT_BEGUN = "call reset() first: the episode has not begun, or has ended"
 
 
@@ -86,8 +87,8 @@ class SurpriseWrapper(_Motivated, gymnasium.Wrapper, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, objective=objective, marginal=marginal, **options)
         gymnasium.Wrapper.__init__(self, env)
         settings, own = settings_from({"objective": objective, "marginal": marginal, **options})
-        space, self._part = part(named(env), env.observation_space, settings.obs_key, OBS_KEY)
-        self._observations, self._motivation, self._view = _composed(env, 1, space, settings, own)
+        self._read = reader(named(env), env.observation_space, settings.obs_key, 1)
+        self._observations, self._motivation, self._view = _composed(env, 1, self._read, settings, own)
         self.observation_space = self._view.space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -121,7 +122,7 @@ class SurpriseWrapper(_Motivated, gymnasium.Wrapper, RecordConstructorArgs):
         return self._looked(batch, entries), paid.reward.item(), terminated, truncated, info
 
     def _entries(self, obs: Any) -> tuple[np.ndarray, np.ndarray]:
-        batch = np.asarray(taken(obs, self._part))[None]
+        batch = np.asarray(self._read.one(obs))[None]
         return batch, self._observations.entries(batch)
 
     def _looked(self, batch: np.ndarray, entries: np.ndarray) -> Any:
@@ -147,8 +148,8 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
                 "set it to a gymnasium.vector.AutoresetMode"
             )
         self._mode = mode
-        space, self._part = part(named(env), env.single_observation_space, settings.obs_key, OBS_KEY)
-        self._observations, self._motivation, self._view = _composed(env, env.num_envs, space, settings, own)
+        self._read = reader(named(env), env.single_observation_space, settings.obs_key, env.num_envs)
+        self._observations, self._motivation, self._view = _composed(env, env.num_envs, self._read, settings, own)
         self.single_observation_space = self._view.space
         self.observation_space = batch_space(self._view.space, env.num_envs)
         self._over = np.zeros(env.num_envs, bool)
@@ -158,7 +159,7 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
     ) -> tuple[Any, dict[str, Any]]:
         asked = np.array((options or {}).get("reset_mask", np.ones(self.num_envs, bool)))
         shown, infos = self.env.reset(seed=seed, options=copy.copy(options))  # type: ignore[arg-type]
-        obs = taken(shown, self._part)
+        obs = self._read.many(shown)
         given = [seed] if isinstance(seed, int) else [one for one in seed or () if one is not None]
         if given:
             self._motivation.reseed(given)
@@ -173,7 +174,7 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
         if not (motivation.under_way | fresh if resetting else motivation.under_way).all():
             raise ResetNeeded(NOT_BEGUN)
         shown, rewards, terminations, truncations, infos = self.env.step(actions)
-        obs, infos = taken(shown, self._part), dict(infos)
+        obs, infos = self._read.many(shown), dict(infos)
         over = terminations | truncations
         ended = np.flatnonzero(over)
         same_step = self._mode is AutoresetMode.SAME_STEP and ended.size > 0
@@ -209,7 +210,7 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
             )
         last = np.array(obs)
         for world in ended:
-            last[world] = taken(infos["final_obs"][world], self._part)
+            last[world] = self._read.one(infos["final_obs"][world])
         return last
 
     def _check_clock(self, over: np.ndarray) -> None:
@@ -234,13 +235,14 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
 
 
 def _composed(
-    env: Any, worlds: int, space: Any, settings: SurpriseSettings, own: Own
+    env: Any, worlds: int, read: Reader, settings: SurpriseSettings, own: Own
 ) -> tuple[Observations, Motivation, View]:
     """What the two wrappers are made of: how observations are read, what is made of them, how it is shown."""
     source, world, channels = named(env), world_of(env), settings.marginal_channels
-    if channels is None and world is not None and world.obs_shape == space.shape:
+    if channels is None and world is not None and world.obs_shape == read.space.shape:
         channels = world.marginal_channels
-    observations = Observations(source, space, channels)
+    sample = functools.cache(lambda: random_entries(env, read))
+    observations = Observations(source, read.space, channels, read.kinds, sample)
     horizon = time_limit(env) if settings.horizon is None else settings.horizon
     if horizon is None:
         raise UserError(

@@ -21,7 +21,10 @@ from sadapt.motivation.objectives import ARMS
 log = logging.getLogger(__name__)
 Spell = Callable[[str], str]
 """A setting's name as the reader gives it."""
-FLOORS = {True: ("probability_clip", "std_floor"), False: ("std_floor", "probability_clip")}
+FLOORS = {
+    True: ("probability_clip", "std_floor", "feature_std_floor"),
+    False: ("std_floor", "feature_std_floor", "probability_clip"),
+}
 """Settings of marginals that keep their entropy from falling further, by whether entries are bits."""
 ON_FLOOR = 3e-4
 """An entropy this close to its least, relative to it, is at its least; float32 is off by half as much."""

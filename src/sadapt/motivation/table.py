@@ -10,14 +10,22 @@ from sadapt.motivation.bandits.ucb import UCBSettings, from_settings
 from sadapt.motivation.feedback import FeedbackSettings, of_entropy, of_surprise
 from sadapt.motivation.marginals.auto import AutoSettings, auto
 from sadapt.motivation.marginals.bernoulli import BernoulliSettings, of_bits
+from sadapt.motivation.marginals.categorical import CategoricalSettings, categorical
+from sadapt.motivation.marginals.features import GaussianFeatureSettings, on_features
 from sadapt.motivation.marginals.gaussian import GaussianSettings, of_numbers
 from sadapt.motivation.marginals.kt import kt
+from sadapt.motivation.marginals.neighbours import NeighbourSettings, nearest_neighbours
+from sadapt.motivation.marginals.parts import MixtureSettings, of_parts
 from sadapt.registry import register
 
 register("marginal", "auto", auto, AutoSettings)
 register("marginal", "bernoulli", of_bits, BernoulliSettings)
 register("marginal", "gaussian", of_numbers, GaussianSettings)
 register("marginal", "kt", kt)
+register("marginal", "categorical", categorical, CategoricalSettings)
+register("marginal", "mixture", of_parts, MixtureSettings)
+register("marginal", "features", on_features, GaussianFeatureSettings)
+register("marginal", "neighbours", nearest_neighbours, NeighbourSettings)
 
 register("feedback", "entropy", of_entropy, FeedbackSettings)
 register("feedback", "surprise", of_surprise, FeedbackSettings)

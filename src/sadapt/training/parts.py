@@ -19,7 +19,8 @@ from sadapt.motivation.bandits import Bandit, patient
 from sadapt.motivation.building import build_bandit, build_feedback, build_marginal, build_normaliser
 from sadapt.motivation.episode import EpisodeRules, episodes
 from sadapt.motivation.feedback import Feedback
-from sadapt.motivation.marginals import InputSpec, Marginal
+from sadapt.motivation.inputs import input_spec
+from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.marginals.forgetting import MemorySettings
 from sadapt.motivation.normalisation import Normaliser, unnormalised
 from sadapt.motivation.objectives import ARMS, OBJECTIVES, Objective, payment
@@ -183,8 +184,7 @@ def env_of(settings: Settings, own: Own) -> AnyEnv:
 
 def marginal_of(env: Facts, choice: Choice, own: Own, memory: MemorySettings = MemorySettings()) -> Marginal:
     """The run's marginal, over what the world shows it."""
-    spec = InputSpec(env.name, env.input_shape, env.obs_dtype, env.low, env.high)
-    marginal = build_marginal(spec, choice, own, memory)
+    marginal = build_marginal(input_spec(env), choice, own, memory)
     if is_foreign("marginal", choice, own):
         contracts.check_marginal(choice.name, marginal, env)
     return marginal

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from sadapt.motivation.building import build_marginal
 from sadapt.motivation.marginals import BernoulliState, GaussianState, InputSpec
 from sadapt.motivation.marginals.auto import AutoSettings
 from sadapt.motivation.marginals.bernoulli import BernoulliSettings
+from sadapt.motivation.marginals.categorical import CategoricalState
 from sadapt.motivation.marginals.gaussian import GaussianSettings
 from sadapt.registry import Choice, find
 
@@ -38,11 +41,13 @@ def test_families_by_name():
         (np.int64, np.zeros(2), np.ones(2), BernoulliState),
         (np.uint8, 0, 255, GaussianState),
         (np.float32, 0, 1, GaussianState),
-        (np.int32, np.zeros(2), np.array([1, 2]), GaussianState),
+        (np.int32, np.zeros(2), np.array([1, 2]), CategoricalState),
+        (np.int16, 0, 31, CategoricalState),
+        (np.int16, 0, 32, GaussianState),
         (np.float32, -np.inf, np.inf, GaussianState),
     ],
 )
-def test_bits_are_bernoullis_and_all_else_is_gausss(dtype, low, high, state):
+def test_bits_are_bernoullis_few_whole_numbers_categories_and_all_else_is_gausss(dtype, low, high, state):
     assert isinstance(built("auto", InputSpec("world", (2,), dtype, low, high)).init(), state)
 
 
@@ -63,3 +68,22 @@ def test_its_settings_reach_the_family_that_it_chose(spec, name, settings):
     np.testing.assert_array_equal(ours.log_prob(state, 1 - obs), theirs.log_prob(state, 1 - obs))
     plain = built("auto", spec)
     assert float(ours.entropy(state)) != float(plain.entropy(plain.update(plain.init(), obs)))
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (BITS, "bernoulli, since every entry is 0 or 1"),
+        (BITS._replace(groups=(2,)), "categorical, since exactly one of 2 channels is set"),
+        (BITS._replace(high=3), "categorical, since entries are whole numbers of 4 values"),
+        (GREYS, r"gaussian, since entries are whole numbers of many values \(0 to 255\)"),
+        (BITS._replace(dtype=np.float32, unit=1 / 255), "gaussian, since entries are whole numbers of many values"),
+        (BITS._replace(dtype=np.float32, low=-np.inf), "gaussian, since entries can be any number"),
+        (BITS._replace(shape=(4,), parts=(BITS, GREYS)), r"mixture, since there are 2 parts \(world: bernoulli, since"),
+    ],
+)
+def test_it_says_what_it_picked_and_why(spec, told):
+    marginal = built("auto", spec)
+    assert re.match(told, marginal.told)
+    assert marginal.exact
+    assert not built("gaussian", BITS).told

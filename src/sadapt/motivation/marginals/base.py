@@ -8,11 +8,13 @@ or for several along leading axes, and for one array module, `xp`: JAX in traini
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sadapt.envs.facts import Kind
 from sadapt.errors import UserError
 
 MarginalState = Any
@@ -33,11 +35,51 @@ class InputSpec(NamedTuple):
     low: Any
     high: Any
     """Bounds of the entries: numbers, or arrays of that shape."""
+    unit: float | None = None
+    """Distance of neighbouring values, where entries are whole multiples of it above `low`; None leaves it to dtype."""
+    groups: tuple[int, ...] = ()
+    """Sizes of the groups along the last axis that hold exactly one 1 each, where the world says so."""
+    parts: tuple[InputSpec, ...] = ()
+    """What a vector is joined from, one after another, each with a marginal of its own; their sources are names."""
+    sample: Callable[[], np.ndarray] | None = None
+    """What random play shows, [steps, *shape]; for marginals that have to know the scale of it beforehand."""
+
+    @property
+    def spacing(self) -> float | None:
+        """Distance of neighbouring values; None where there is none."""
+        whole = np.dtype(self.dtype).kind in "bui"
+        return self.unit if self.unit is not None else 1.0 if whole else None
+
+    @property
+    def values(self) -> int | None:
+        """How many values an entry can have; None where they are not whole steps between two bounds."""
+        span = float(np.max(self.high)) - float(np.min(self.low))
+        return None if self.spacing is None or not math.isfinite(span) else round(span / self.spacing) + 1
 
     @property
     def binary(self) -> bool:
         """Whether every entry is 0 or 1."""
         return np.dtype(self.dtype).kind in "bui" and (np.min(self.low), np.max(self.high)) == (0, 1)
+
+
+def with_parts(whole: InputSpec, kinds: Sequence[Kind]) -> InputSpec:
+    """A marginal input with what a world says of it: of all entries, or of the parts that it is joined from."""
+    if not kinds:
+        return whole
+    if len(kinds) == 1:
+        return InputSpec(*kinds[0])._replace(source=whole.source, sample=whole.sample)
+    ends = np.cumsum([math.prod(kind.shape) for kind in kinds]).tolist()
+    parts = (
+        InputSpec(*kind, sample=partial(_of_part, whole.sample, end, kind.shape))
+        for kind, end in zip(kinds, ends, strict=True)
+    )
+    return whole._replace(parts=tuple(parts))
+
+
+def _of_part(sample: Callable[[], np.ndarray] | None, end: int, shape: tuple[int, ...]) -> np.ndarray:
+    """What random play shows of the part that ends at this entry."""
+    assert sample is not None
+    return sample()[:, end - math.prod(shape) : end].reshape(-1, *shape)
 
 
 class Marginal(NamedTuple):
@@ -62,6 +104,10 @@ class Marginal(NamedTuple):
     """`feature_bounds(low, high)`: the least and greatest that theta can become for entries within these bounds."""
     least_entropy: float | None = None
     """`entropy` where a floor or clip holds every entry; None where nothing does."""
+    exact: bool = True
+    """Whether `log_prob` and `entropy` are those of the model; else they are estimated from samples."""
+    told: str = ""
+    """What was picked and why, where this was not said by the user."""
     fade: Callable[[MarginalState, Any], MarginalState] | None = None
     """`fade(state, keep)`: as if every observation so far weighed `keep` of what it did, in fractions."""
     remove: Callable[[MarginalState, Any], MarginalState] | None = None
