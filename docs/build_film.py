@@ -21,6 +21,7 @@ import numpy as np
 
 from sadapt import load
 from sadapt.film import beside, caption, save
+from sadapt.motivation.objectives import ARMS, OBJECTIVES
 from sadapt.runs.agent import Agent
 from sadapt.runs.playback import moments
 
@@ -36,13 +37,14 @@ SIDE = 240
 def scenes(agent: Agent) -> Iterator[np.ndarray]:
     """One episode: the world, and below it who plays, what the task pays so far and how much entropy it has made."""
     entropy = jax.jit(agent.program.marginal.entropy)
-    unit = WORLDS[agent.settings.env]
-    for step, moment in enumerate(moments(agent, agent.arm(None), seed=SEED)):
+    unit, arm = WORLDS[agent.settings.env], agent.arm(None)
+    chose = f", which chose {OBJECTIVES[ARMS[arm]].title}" if agent.program.parts.objective.adaptive else ""
+    for step, moment in enumerate(moments(agent, arm, seed=SEED)):
         picture = moment.picture()
         scale = max(1, SIDE // len(picture))
         found = float(moment.episode.so_far["return"])
         facts = f"{unit} {found:g}   entropy {float(entropy(moment.episode.marginal)):.1f}"
-        yield caption(np.kron(picture, np.ones((scale, scale, 1), np.uint8)), f"{agent.title}\n{facts}", size=13)
+        yield caption(np.kron(picture, np.ones((scale, scale, 1), np.uint8)), f"{agent.title}{chose}\n{facts}", size=13)
         if step == STEPS:
             return
 
@@ -58,8 +60,7 @@ def film(agents: list[Agent]) -> Iterator[np.ndarray]:
     by_name = {(agent.settings.env, agent.settings.objective): agent for agent in agents}
     rows = [[list(lasting(scenes(by_name[world, name]), STEPS + 1 + REST)) for name in AGENTS] for world in WORLDS]
     for frames in zip(*(zip(*row, strict=True) for row in rows), strict=True):
-        lines = [reduce(beside, line) for line in frames]
-        yield np.concatenate([line for line in lines])
+        yield np.concatenate([reduce(beside, line) for line in frames])
 
 
 def main() -> None:
