@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import itertools
 import math
 import textwrap
 from collections.abc import Iterator
@@ -34,8 +35,12 @@ def meanings(kind: type) -> dict[str, str]:
         if not dataclasses.is_dataclass(each):
             continue
         body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0].body  # type: ignore[attr-defined]
-        for line, after in zip(body, body[1:], strict=False):
-            if isinstance(line, ast.AnnAssign) and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+        for line, after in itertools.pairwise(body):
+            if (
+                isinstance(line, ast.AnnAssign)
+                and isinstance(after, ast.Expr)
+                and isinstance(after.value, ast.Constant)
+            ):
                 found[line.target.id] = str(after.value.value)  # type: ignore[union-attr]
     return found
 
@@ -116,10 +121,12 @@ def _defined(home: Any, name: str) -> str:
     return f"{home.__name__}.{name}"
 
 
-def api(module: str) -> str:
-    """An entry for every name that a module offers."""
+def api(module: str, *elsewhere: str) -> str:
+    """An entry for every name that a module offers, but for those that have theirs under another module."""
+    known = {place for other in elsewhere for _, place in public(other)}
     entry = '::: {place}\n    options:\n      heading: "{module}.{name}"\n      toc_label: "{name}"\n'
-    return "\n".join(entry.format(place=place, module=module, name=name) for name, place in public(module))
+    found = [(name, place) for name, place in public(module) if place not in known]
+    return "\n".join(entry.format(place=place, module=module, name=name) for name, place in found)
 
 
 TABLES_OF = {"settings": settings, "settings-of": settings_of, "parts": parts, "api": api}
