@@ -57,7 +57,10 @@ def shortened(text: str) -> str:
     text = re.sub(r"--num-seeds \d+", "--num-seeds 2", text)
     text = re.sub(r"^((?:\w+=\w+ )?sadapt train [^#\n]*)", _one_step, text, flags=re.M)
     text = re.sub(
-        r"^sadapt sweep \S[^#\n]*", lambda line: f"{line[0].rstrip()} --dry-run --no-estimate ", text, flags=re.M
+        r"^sadapt sweep \S[^#\n]*",
+        lambda line: f"{line[0].rstrip()} --dry-run --no-estimate --out planned ",
+        text,
+        flags=re.M,
     )
     return re.sub(r"(total_timesteps=|\.learn\()[\d_]+", r"\g<1>1", text)
 

@@ -25,8 +25,10 @@ RUN = {"sh": "bash", "python": sys.executable}
 SHOWN = ("text", "mermaid", "bibtex", "")
 """Nothing to run: what is printed, a drawing, a reference, a picture made of letters."""
 CHECKED = ("toml", "console")
-QUICK = ("docs/api.md", "docs/method.md", "docs/sweeps.md", "docs/marginals.md")
+QUICK = ("docs/api.md", "docs/method.md", "docs/sweeps.md")
 """Pages whose blocks take seconds; the others are slow."""
+LEFT_OUT = ("figures", "butterflies-*", "minatar-*", "maze-large")
+"""Of the stored results, what pages can do without."""
 BESIDE = ("make", "pip", "python")
 """Programs that a page may call beside ours; what they are asked for is looked up instead."""
 
@@ -160,7 +162,7 @@ def runnable(block: Block) -> str:
     """A block without what is not for here: other programs, and what is not installed."""
     if block.language == "python":
         return "" if any(module in block.text for module in NOT_HERE) else shortened(block.text)
-    lines = [line for line in possible(block.text).splitlines(True) if shlex.split(line)[:1][0] not in ("make", "pip")]
+    lines = [line for line in possible(block.text).splitlines(True) if line.split(maxsplit=1)[0] not in ("make", "pip")]
     return shortened(
         "".join(line for line in lines if not re.match(r"python (docs|examples|benchmarks|-m tools)", line))
     )
@@ -170,7 +172,7 @@ def run_page(page: Path, folder: Path, programs: Path) -> str:
     """What a page's blocks print, run one after another in the folder."""
     write_files(page, folder)
     if "results" in page.read_text(encoding="utf-8"):
-        shutil.copytree(ROOT / "results", folder / "results", ignore=shutil.ignore_patterns("figures"))
+        shutil.copytree(ROOT / "results", folder / "results", ignore=shutil.ignore_patterns(*LEFT_OUT))
     env, said = environment(folder, programs), ""
     for number, block in enumerate(each for each in blocks(page) if each.language in RUN and not each.title):
         text = runnable(block)
@@ -205,7 +207,7 @@ LEAVES = {
 }
 """What a reader who has followed a page finds in the folder."""
 SAYS = {
-    "docs/sweeps.md": ["Does a shorter memory help?: 24 runs in results, 24 to do"],
+    "docs/sweeps.md": ["Does a shorter memory help?: 24 runs in planned, 24 to do"],
     "docs/api.md": ["train"],
     "docs/method.md": ["final entropy"],
 }
