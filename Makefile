@@ -11,7 +11,7 @@ PIP     := $(BIN)/python -m pip --quiet --disable-pip-version-check
 DEMO    := --out demo/s-adapt --overwrite --total-timesteps 600000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint slow soak fuzz same bench clean distclean
+.PHONY: help demo test lint slow soak fuzz same bench docs wheel clean distclean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -54,8 +54,15 @@ same: .venv/.ready-test ## train a little here and at revision REV, and compare 
 bench: .venv/.ready-bench ## measure speed on one core, beside Stable-Baselines3, rejax, gymnax and minatar
 	$(BIN)/sadapt bench
 
+docs: .venv/.ready-docs ## build the documentation site into site/, with warnings as errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the site is site/index.html"
+
+wheel: .venv/.ready ## build the wheel into dist/, install it in a clean environment and try it there
+	$(BIN)/python tools/wheel.py
+
 clean: ## remove caches, builds and the demo's output (keeps runs/ and .venv)
-	rm -rf demo build dist .fuzz .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf demo build dist site .fuzz .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## clean, and remove .venv too
@@ -79,8 +86,13 @@ distclean: clean ## clean, and remove .venv too
 	@touch $@ .venv/.ready
 
 .venv/.ready-slow: .venv/.ready-test
-	@echo "adding Stable-Baselines3, MiniGrid, Ray and submitit to .venv"
-	@$(PIP) install --editable ".[test,recipes,ray,slurm]"
+	@echo "adding Stable-Baselines3, MiniGrid, Ray, submitit and what the site needs to .venv"
+	@$(PIP) install --editable ".[test,recipes,ray,slurm,docs]"
+	@touch $@
+
+.venv/.ready-docs: .venv/.ready
+	@echo "adding mkdocs-material, mkdocstrings and nbclient to .venv"
+	@$(PIP) install --editable ".[docs]"
 	@touch $@
 
 .venv/.ready-bench: .venv/.ready

@@ -1,0 +1,15 @@
+# sadapt on a CPU: docker build -t sadapt . && docker run --rm -v "$PWD/runs:/work/runs" sadapt train maze-small
+FROM python:3.11-slim AS build
+WORKDIR /source
+COPY pyproject.toml README.md LICENSE ./
+COPY src src
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+
+FROM python:3.11-slim
+COPY --from=build /wheels /wheels
+RUN pip install --no-cache-dir /wheels/*.whl && rm -r /wheels && useradd --create-home --uid 1000 sadapt \
+    && mkdir -p /work/runs && chown -R sadapt /work
+USER sadapt
+WORKDIR /work
+ENTRYPOINT ["sadapt"]
+CMD ["--help"]
