@@ -22,7 +22,7 @@ def rarely(which: Array, yes: Callable[..., Any], no: Any, *given: Any) -> Any:
     def either(which: Array, no: Any, given: tuple[Any, ...]) -> Any:
         return jax.tree.map(lambda a, b: jnp.where(which, a, b), yes(*given), no)
 
-    chosen = custom_vmap(lambda which, no, given: jax.lax.cond(which, lambda: yes(*given), lambda: no))
+    chosen: Any = custom_vmap(lambda which, no, given: jax.lax.cond(which, lambda: yes(*given), lambda: no))
 
     @chosen.def_vmap
     def side_by_side(size: int, batched: Any, which: Array, no: Any, given: tuple[Any, ...]) -> tuple[Any, Any]:
