@@ -22,14 +22,14 @@ def rarely(which: Array, yes: Callable[..., Any], no: Any, *given: Any) -> Any:
     def either(which: Array, no: Any, given: tuple[Any, ...]) -> Any:
         return jax.tree.map(lambda a, b: jnp.where(which, a, b), yes(*given), no)
 
-    chosen = custom_vmap(lambda which, no, given: jax.lax.cond(which, lambda: yes(*given), lambda: no))
+    chosen: Any = custom_vmap(lambda which, no, given: jax.lax.cond(which, lambda: yes(*given), lambda: no))
 
-    @chosen.def_vmap
     def side_by_side(size: int, batched: Any, which: Array, no: Any, given: tuple[Any, ...]) -> tuple[Any, Any]:
         asks, plain, inputs = jax.tree.map(lambda is_batched: 0 if is_batched else None, batched)
         every = jax.vmap(either, in_axes=(asks, plain, inputs), axis_size=size)
-        nobody = jax.vmap(lambda no: no, in_axes=(plain,), axis_size=size)
-        told = jax.lax.cond(jnp.any(which), lambda: every(which, no, given), lambda: nobody(no))
+        repeated: Any = jax.vmap(lambda no: no, in_axes=(plain,), axis_size=size)
+        told = jax.lax.cond(jnp.any(which), lambda: every(which, no, given), lambda: repeated(no))
         return told, jax.tree.map(lambda _: True, told)
 
+    chosen.def_vmap(side_by_side)
     return chosen(which, no, given)
