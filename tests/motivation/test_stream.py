@@ -10,10 +10,10 @@ import pytest
 from sadapt.errors import UserError
 from sadapt.motivation.bandits import ucb
 from sadapt.motivation.episode import Answer, Fresh
-from sadapt.motivation.feedback import away_from_random
+from sadapt.motivation.feedback import away_from_random, recent, unheard, with_units
 from sadapt.motivation.marginals import bernoulli
 from sadapt.motivation.marginals.forgetting import fading
-from sadapt.motivation.stream import Stretches, recent, stream, unheard
+from sadapt.motivation.stream import Stretches, stream
 from tests.motivation.worlds import coins, line
 
 STAY, RIGHT = 0, 1
@@ -38,7 +38,7 @@ def played(env, rules, actions, steps):
     keys = jax.random.split(jax.random.key(1), 3)
     fresh = Fresh(*jax.vmap(env.reset)(keys))
     now = jax.vmap(rules.begin)(fresh, jnp.array([0, 1, 0], jnp.int32))
-    bandit, random, found = ucb().init(), rules.stream.unheard, []
+    bandit, random, found = ucb().init(), with_units(rules.stream.unheard, jnp), []
 
     @jax.jit
     def step(key, bandit, random, now):
@@ -102,9 +102,9 @@ def test_a_death_ends_the_values_of_those_who_are_paid_by_the_task():
 def test_the_random_agent_is_that_of_late():
     """Rounds of two worlds each; a round weighs half of what it did when the next is heard."""
     rounds = np.array([[1.0, 3.0], [4.0, 4.0], [7.0, 1.0]], np.float32)
-    random = unheard()
+    random = with_units(unheard(), jnp)
     for values in rounds:
-        random = recent(random, {"entropy": jnp.asarray(values), "surprise": jnp.asarray(-values)}, 0.5)
+        random = recent(random, {"entropy": jnp.asarray(values), "surprise": jnp.asarray(-values)}, 0.5, jnp)
     weights = np.repeat([0.25, 0.5, 1.0], 2)
     mean = np.average(rounds.ravel(), weights=weights)
     std = np.sqrt(np.average((rounds.ravel() - mean) ** 2, weights=weights))
@@ -121,11 +121,11 @@ def test_a_day_of_random_play_leaves_no_drift():
 
     def after(random, level, stretches):
         def one(_, random):
-            return recent(random, {"entropy": level + found, "surprise": level + found}, 0.5)
+            return recent(random, {"entropy": level + found, "surprise": level + found}, 0.5, jnp)
 
         return jax.jit(lambda random: jax.lax.fori_loop(0, stretches, one, random))(random)
 
-    day = after(unheard(), jnp.float32(20), 1_000_000)
+    day = after(jax.tree.map(jnp.asarray, with_units(unheard(), jnp)), jnp.float32(20), 1_000_000)
     np.testing.assert_allclose([day.mean["entropy"], day.std["entropy"], day.weight], [20, 1, 4], rtol=1e-5)
     late = after(day, jnp.float32(5), 30)
     np.testing.assert_allclose([late.mean["entropy"], late.std["entropy"]], [5, 1], rtol=1e-4)

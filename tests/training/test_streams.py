@@ -159,6 +159,6 @@ def test_half_life_and_stretch_follow_from_the_horizon():
     """Half of 100 steps."""
     prog = build(tiny("pqn", stream=True, horizon=100))
     assert float(prog.rules.clock(jnp.int32(49))) == pytest.approx(0.5)
-    assert prog.rules.settle.args[1].steps == 50
+    assert prog.rules.stream.stretch == 50
     windowed = build(tiny("pqn", stream=True, window=30))
-    assert windowed.rules.settle.args[1].steps == 30
+    assert windowed.rules.stream.stretch == 30

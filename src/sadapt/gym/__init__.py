@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sadapt.gym.baseline import estimate_random, estimate_random_entropy
     from sadapt.gym.deaths import RestartAfterDeath
+    from sadapt.gym.streams import SurpriseStreamWrapper
     from sadapt.gym.wrappers import SurpriseVectorWrapper, SurpriseWrapper
 
 HOMES = {
     "RestartAfterDeath": "deaths",
+    "SurpriseStreamWrapper": "streams",
     "SurpriseVectorWrapper": "wrappers",
     "SurpriseWrapper": "wrappers",
     "estimate_random": "baseline",
@@ -19,6 +21,7 @@ HOMES = {
 }
 __all__ = [
     "RestartAfterDeath",
+    "SurpriseStreamWrapper",
     "SurpriseVectorWrapper",
     "SurpriseWrapper",
     "estimate_random",

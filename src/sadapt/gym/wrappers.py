@@ -28,7 +28,7 @@ from sadapt.registry import Own
 NOT_BEGUN = "call reset() first: the episode has not begun, or has ended"
 
 
-class _Motivated:
+class Motivated:
     """What both wrappers offer beside Gymnasium's interface."""
 
     _motivation: Motivation
@@ -74,7 +74,7 @@ class _Motivated:
         self._motivation.load_state_dict(state)
 
 
-class SurpriseWrapper(_Motivated, gymnasium.Wrapper, RecordConstructorArgs):
+class SurpriseWrapper(Motivated, gymnasium.Wrapper, RecordConstructorArgs):
     """Pays (-1)^alpha * surprise, and shows theta, t/T and alpha beside the observation.
 
     The options are the fields of `sadapt.gym.motivation.SurpriseSettings`. An episode ends with the environment's own,
@@ -126,10 +126,10 @@ class SurpriseWrapper(_Motivated, gymnasium.Wrapper, RecordConstructorArgs):
         return batch, self._observations.entries(batch)
 
     def _looked(self, batch: np.ndarray, entries: np.ndarray) -> Any:
-        return _row(_look(self._view, self._motivation, batch, entries), 0)
+        return row(look(self._view, self._motivation, batch, entries), 0)
 
 
-class SurpriseVectorWrapper(_Motivated, VectorWrapper):
+class SurpriseVectorWrapper(Motivated, VectorWrapper):
     """The same for a vector environment: one bandit and one normaliser for all worlds.
 
     Steps in which a world only resets (NEXT_STEP) are paid 0 and enter neither theta nor normaliser nor bandit. Infos
@@ -166,7 +166,7 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
         entries = self._observations.entries(obs)
         self._motivation.begin(np.flatnonzero(asked), self._observations.marginal_input(entries)[asked])
         self._over = self._over & ~asked
-        return _look(self._view, self._motivation, obs, entries), infos
+        return look(self._view, self._motivation, obs, entries), infos
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         motivation, fresh = self._motivation, self._over
@@ -193,13 +193,13 @@ class SurpriseVectorWrapper(_Motivated, VectorWrapper):
             infos["surprise_episode"] = {name: _scattered(values, ended, over) for name, values in summary.items()}
             infos["_surprise_episode"] = over.copy()
         if same_step:
-            seen_last = _look(self._view, motivation, last, entries)
+            seen_last = look(self._view, motivation, last, entries)
             infos["final_obs"] = _rows(seen_last, ended, self.num_envs)
             entries = self._observations.entries(obs)
             motivation.begin(ended, self._observations.marginal_input(entries)[ended])
         self._over = np.zeros_like(over) if self._mode is AutoresetMode.SAME_STEP else over.copy()
         ends = over if motivation.horizon_is_terminal else terminations
-        return _look(self._view, motivation, obs, entries), paid.reward, ends, truncations, infos
+        return look(self._view, motivation, obs, entries), paid.reward, ends, truncations, infos
 
     def _with_final(self, obs: Any, infos: dict[str, Any], ended: np.ndarray) -> np.ndarray:
         """Observations with the last ones in the worlds that have ended."""
@@ -252,13 +252,13 @@ def _composed(
     return observations, motivation, view(settings.obs_mode, observations, motivation.theta_bounds(observations))
 
 
-def _look(view: View, motivation: Motivation, obs: Any, entries: np.ndarray) -> Any:
+def look(view: View, motivation: Motivation, obs: Any, entries: np.ndarray) -> Any:
     if motivation.settings.obs_mode == "none":
         return obs
     return view.look(obs, entries, motivation.theta, motivation.time(), motivation.alpha())
 
 
-def _row(batch: Any, world: int) -> Any:
+def row(batch: Any, world: int) -> Any:
     """One world's part of what several see."""
     return {name: values[world] for name, values in batch.items()} if isinstance(batch, dict) else batch[world]
 
@@ -267,7 +267,7 @@ def _rows(batch: Any, which: np.ndarray, worlds: int) -> np.ndarray:
     """The parts of some worlds as an array of objects, None elsewhere."""
     rows = np.full(worlds, None, dtype=object)
     for world in which:
-        rows[world] = copy.deepcopy(_row(batch, int(world)))
+        rows[world] = copy.deepcopy(row(batch, int(world)))
     return rows
 
 

@@ -108,6 +108,8 @@ class EpisodeRules(NamedTuple):
 class Stream(NamedTuple):
     """What goes on beside the worlds that are learned in, where nothing is ever reset."""
 
+    stretch: int
+    """Steps between two decisions."""
     random_envs: int
     """Worlds that always act at random, the last of those side by side."""
     unheard: RandomAgent

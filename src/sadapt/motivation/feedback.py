@@ -162,3 +162,23 @@ def summed_up(found: Mapping[str, np.ndarray]) -> RandomAgent:
         mean={name: np.mean(values) for name, values in kept.items()},
         std={name: np.std(values) for name, values in kept.items()},
     )
+
+
+def unheard() -> RandomAgent:
+    """Of a random agent that is measured all the time, before that: nothing, which weighs nothing."""
+    nothing = dict.fromkeys(COMPARED, np.float32(0))
+    return RandomAgent(mean=nothing, std=nothing, weight=np.float32(0))
+
+
+def recent(random: RandomAgent, found: Mapping[str, Any], keep: float, xp: Any) -> RandomAgent:
+    """Means and deviations with the latest measurements, what was known before weighing `keep` of what it did."""
+    new = xp.float32(len(next(iter(found.values()))))
+    before = xp.float32(keep) * (xp.float32(0) if random.weight is None else random.weight)
+    share = new / (before + new)
+    mean, std = {}, {}
+    for name, values in found.items():
+        shift = xp.mean(values) - random.mean[name]
+        mean[name] = random.mean[name] + share * shift
+        within = (1 - share) * xp.square(random.std[name]) + share * xp.var(values)
+        std[name] = xp.sqrt(within + share * (1 - share) * xp.square(shift))
+    return with_units(RandomAgent(mean, std, weight=before + new), xp)

@@ -34,7 +34,7 @@ from sadapt.motivation.episode import (
     judged,
     look,
 )
-from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, with_units
+from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, recent, unheard
 from sadapt.motivation.marginals import MAX_COUNT, Marginal
 
 Array = jax.Array
@@ -90,7 +90,7 @@ def stream(
         horizon=horizon,
         measures=terms.measures,
         clock=terms.clock,
-        stream=Stream(stretches.random_envs, unheard(), partial(rejoin, terms)),
+        stream=Stream(stretches.steps, stretches.random_envs, unheard(), partial(rejoin, terms)),
     )
 
 
@@ -122,7 +122,7 @@ def settle(
             ended._replace(t=jnp.full_like(ended.t, stretches.steps)),
             jax.vmap(terms.marginal.entropy)(ended.marginal),
         )
-        now = recent(random, {name: told[name][-others:] for name in COMPARED}, stretches.keep)
+        now = recent(random, {name: told[name][-others:] for name in COMPARED}, stretches.keep, jnp)
         mine = {name: values[:-others] for name, values in told.items()}
         everywhere = jnp.ones_like(closed[:-others])
         state, summary, arms = judged(terms, key, state, now, ended.arm[:-others], mine, everywhere)
@@ -137,24 +137,3 @@ def settle(
     nothing = measures.begun(terms.measures, terms.env.counters)
     so_far = {name: jnp.where(over, nothing[name], values) for name, values in ended.so_far.items()}
     return state, ended._replace(arm=arms, so_far=so_far), summary
-
-
-def unheard() -> RandomAgent:
-    """Nothing is known, and weighs nothing."""
-    zeros = {name: jnp.zeros((), jnp.float32) for name in COMPARED}
-    return with_units(RandomAgent(mean=zeros, std=dict(zeros), weight=jnp.zeros((), jnp.float32)), jnp)
-
-
-def recent(random: RandomAgent, found: dict[str, Array], keep: float) -> RandomAgent:
-    """Means and deviations with the latest stretches of random worlds, what was known before weighing `keep` of it."""
-    assert random.weight is not None
-    new = jnp.float32(len(next(iter(found.values()))))
-    before = jnp.float32(keep) * random.weight
-    share = new / (before + new)
-    mean, std = {}, {}
-    for name, values in found.items():
-        shift = jnp.mean(values) - random.mean[name]
-        mean[name] = random.mean[name] + share * shift
-        within = (1 - share) * jnp.square(random.std[name]) + share * jnp.var(values)
-        std[name] = jnp.sqrt(within + share * (1 - share) * jnp.square(shift))
-    return with_units(RandomAgent(mean, std, weight=before + new), jnp)

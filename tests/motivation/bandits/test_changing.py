@@ -49,12 +49,12 @@ def test_where_nothing_changes_it_is_not_much_worse_than_ucb(name):
 
 @every_bandit
 def test_where_arms_change_places_it_follows(name):
-    """UCB and race, which remember for ever or as long as they live, are left behind."""
+    """In the second half of a season it is settled; UCB, which remembers for ever, and race are more often wrong."""
     share = right_share(CHANGING[name], season=500)
     late = share.reshape(-1, 500)[1:, 250:].mean()
-    assert late > 0.85
+    assert late > 0.9
     for lasting in (ucb, race):
-        assert share[500:].mean() > right_share(lasting, season=500)[500:].mean() + 0.1
+        assert share[500:].mean() > right_share(lasting, season=500)[500:].mean()
 
 
 def heard(bandit, feedbacks, arm=0):
