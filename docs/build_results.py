@@ -16,6 +16,7 @@ from sadapt.experiments.claims_picture import GLANCE
 from sadapt.experiments.claims_told import glance, markdown, tally
 from sadapt.experiments.sweep import account
 from sadapt.motivation.objectives import OBJECTIVES
+from sadapt.report.adaptation import measured
 from sadapt.report.figures import FIGURES, Figure
 from sadapt.report.naming import labels
 from sadapt.report.stored import Group, Results, load
@@ -51,6 +52,19 @@ def _spoken(group: Group, column: str) -> str:
         return ""
     values = group.final(column) if column in group.columns else np.array([np.nan])
     return f"{values.mean():.3g} ± {values.std():.2g}" if np.isfinite(values).all() else ""
+
+
+def adaptation(results: Results) -> str:
+    """What adapting costs, world by world."""
+    names = ("waste", "area", "final", "cost")
+    lines = [f"| world | better arm | {' | '.join(names)} | seeds |", f"|---|---|{'---:|' * (len(names) + 1)}"]
+    for each in measured(results):
+        cells = [
+            f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+            for found in (getattr(each, name) for name in names)
+        ]
+        lines.append(f"| {each.world} | {each.better} | {' | '.join(cells)} | {each.seeds} |")
+    return "\n".join(lines) + "\n"
 
 
 def pictures(folder: Path) -> str:
@@ -99,6 +113,7 @@ def main() -> None:
     blocks = {
         "glance": f"{'; '.join(tally(claims))}.\n\n{_picture('claims', GLANCE)}\n{glance(claims)}",
         "claims": markdown(claims),
+        "adaptation": adaptation(results),
         "figures": pictures(folder),
         "finals": finals(results, "pqn"),
         "dqn": finals(results, "dqn"),

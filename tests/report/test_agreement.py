@@ -119,7 +119,12 @@ def test_folders_that_cannot_be_compared_are_refused_in_a_sentence(tmp_path, cap
     store(tmp_path / "other", "tetris", "s-max", 1)
     assert main(["claims", str(one), "--against", str(tmp_path / "other")]) == 2
     assert "no runs in common" in capsys.readouterr().err
+    store(tmp_path / "changed", "maze-small", "s-max", 1, gamma=0.5)
+    assert main(["claims", str(one), "--against", str(tmp_path / "changed")]) == 2
+    assert "s-max in maze-small differs in learner.gamma: 0.97, 0.5" in capsys.readouterr().err
     assert main(["claims", str(one), "--against", str(study(tmp_path / "two", (2,)))]) == 2
     assert "only one run of each" in capsys.readouterr().err
     assert main(["claims", str(one), "--against", str(tmp_path / "nowhere")]) == 2
     assert "holds no runs" in capsys.readouterr().err
+    assert main(["claims", str(one), "--against", str(one), "--checks"]) == 2
+    assert "leave out --out and --checks" in capsys.readouterr().err

@@ -89,6 +89,8 @@ class ClaimsCommand:
 
         if self.out is not None:
             require_suffix("--out", self.out, (".md", ".markdown"))
+        if self.against is not None and (self.out is not None or self.checks):
+            raise UserError("--against compares runs, not claims: leave out --out and --checks")
         results = load(self.results)
         if self.against is not None:
             return self._compare(results, load(self.against), self.against)
@@ -103,14 +105,16 @@ class ClaimsCommand:
 
     def _compare(self, results: Any, others: Any, folder: Path) -> None:
         from sadapt.output import console, show, show_json
-        from sadapt.report.agreement import compare
+        from sadapt.report.agreement import compare, nearest_miss
         from sadapt.report.agreement_told import COLUMNS, as_record, rows, summary
 
         found = compare(results, others)
         if not found.pairs and not found.comparisons and not found.lonely:
+            example = nearest_miss(results, others)
             raise UserError(
                 f"{self.results} and {folder} have no runs in common: runs are compared with those of the same "
                 "settings (world, agent, learner, steps and all others but the seed), and there are none"
+                + (f"; {example}" if example else "")
             )
         if not found.comparisons:
             raise UserError(

@@ -17,11 +17,14 @@ import numpy as np
 
 from sadapt.report.naming import labels
 from sadapt.report.stored import Group, Results
+from sadapt.runs import config
 
 LEVEL = 0.05
 """Chance that two sets from the same source are told apart anywhere."""
 SMALL = 0.01
 """Share of what a measure covers in a world; true differences below it do not count."""
+FEW = 3
+"""Settings that are named as an example."""
 MEASURES = ("entropy", "return")
 ARM = "arm"
 
@@ -98,6 +101,15 @@ def compare(ours: Results, theirs: Results) -> Agreement:
         lonely=len(pairs) - len(testable),
         elsewhere=len(mine) + len(yours) - 2 * len(common),
     )
+
+
+def nearest_miss(ours: Results, theirs: Results) -> str:
+    """Where nothing is in common: an agent that is in both, and by which settings it differs; empty if none is."""
+    for agent, group in ours.groups.items():
+        if (other := theirs.groups.get(agent)) is not None:
+            found = config.differences(group.settings, other.settings)
+            return f"{agent.objective} in {agent.env} differs in {'; '.join(found[:FEW])}"
+    return ""
 
 
 def _by_settings(results: Results) -> dict[str, Group]:
