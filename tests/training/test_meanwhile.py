@@ -77,7 +77,7 @@ def test_only_worlds_in_threads_of_their_own_and_learners_that_can_play_on(monke
     for name in ("meanwhile", "by_turns"):
         monkeypatch.setattr(host, name, lambda prog, worlds, name=name: chosen.append(name))
     for env, learner in [("atari-freeway", "pqn"), ("atari-freeway", "dqn"), ("gym:CartPole-v1", "pqn")]:
-        prog = build(all_changed(preset(env, learner=learner), {"num_envs": 1, "total_timesteps": 1_024}))
+        prog = build(preset(env, learner=learner))
         assert isinstance(prog.env, HostEnv)
         host.driver(prog, None)
     assert chosen == ["meanwhile", "by_turns", "by_turns"]
