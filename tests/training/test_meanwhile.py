@@ -60,11 +60,10 @@ def test_steps_are_played_with_the_parameters_before_the_update_under_way():
 
 def test_again_and_taken_up_between_chunks_it_is_the_same_to_the_byte():
     def stored(state):
-        leaves, structure = jax.tree.flatten(state)
-        is_key = [jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in leaves]
-        return structure.unflatten(
-            [x if key else jnp.asarray(np.array(x)) for x, key in zip(leaves, is_key, strict=True)]
-        )
+        def from_disk(x):
+            return x if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else jnp.asarray(np.array(x))
+
+        return jax.tree.map(from_disk, state)
 
     play = player(host.meanwhile, turns=3)
     whole = play(2)
