@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from sadapt.composite import all_changed
 from sadapt.envs.base import HostEnv
@@ -17,57 +17,58 @@ from tests.trees import identical, same
 
 SAMPLES = 4 * 8
 RANDOM = summed_up({"entropy": np.full(2, 20.0), "surprise": np.array([3.0, 5.0])})
+STILL = {"learning_rate": 1e-12, "final_learning_rate": 0.0}
 
 
-def program(turns: int, **changes):
-    """S-Adapt on Tetris, `turns` updates a chunk."""
-    small = {"num_envs": 4, "num_steps": 8, "minibatch_size": 16, "horizon": 12, "hidden": 16, "network": "plain"}
-    settings = all_changed(Settings(world="tetris"), {"total_timesteps": 4_096, **small, **changes})
-    prog = build(settings)
-    return prog._replace(parts=prog.parts._replace(learner=prog.learner._replace(chunk_steps=turns * SAMPLES)))
-
-
-def after(prog, drive, chunks: int = 2, between=lambda state: state):
-    """The state after some chunks."""
+def player(drive, turns: int, **changes):
+    """`play(chunks) -> state` on Tetris, from the same start each time, with `turns` updates a chunk."""
+    small = {"num_envs": 4, "num_steps": 8, "minibatch_size": 16, "horizon": 12, "hidden": 8, "network": "plain"}
+    prog = build(
+        all_changed(Settings(world="tetris"), {"objective": "s-min", "total_timesteps": 4_096, **small, **changes})
+    )
+    prog = prog._replace(parts=prog.parts._replace(learner=prog.learner._replace(chunk_steps=turns * SAMPLES)))
     worlds = host.JaxWorlds(prog.env, prog.sizes.num_envs)
-    state, advance = host.start(prog, worlds, jax.random.key(3), RANDOM), drive(prog, worlds)
-    for _ in range(chunks):
-        state = between(advance(state))
-    return state
+    advance = drive(prog, worlds)
+
+    def play(chunks: int, between=lambda state: state):
+        state = host.start(prog, worlds, jax.random.key(3), RANDOM)
+        for _ in range(chunks):
+            state = between(advance(state))
+        return state
+
+    return play
 
 
-@pytest.mark.parametrize("changes", [{}, {"objective": "extrinsic"}], ids=["s-adapt", "extrinsic"])
-def test_with_one_update_a_chunk_there_is_nothing_to_play_meanwhile(changes):
-    prog = program(turns=1, **changes)
-    same(after(prog, host.meanwhile), after(prog, host.by_turns), rtol=1e-4, atol=1e-5)
+def both(turns: int, chunks: int, **changes):
+    """The state after some chunks, at once and by turns."""
+    return [player(drive, turns, **changes)(chunks) for drive in (host.meanwhile, host.by_turns)]
 
 
-def test_parameters_that_do_not_move_are_never_old():
-    prog = program(turns=4, learning_rate=1e-12, final_learning_rate=0.0)
-    same(after(prog, host.meanwhile), after(prog, host.by_turns), rtol=1e-4, atol=1e-5)
+def test_with_one_update_a_chunk_there_is_nothing_to_play_meanwhile():
+    same(*both(turns=1, chunks=3, objective="s-adapt"), rtol=1e-4, atol=1e-5)
 
 
 def test_steps_are_played_with_the_parameters_before_the_update_under_way():
-    prog = program(turns=2, learning_rate=0.1)
-    first, old = (after(program(turns=turns, learning_rate=0.1), host.by_turns, 1) for turns in (1, 2))
-    lagging = after(prog, host.meanwhile, 1)
-    assert int(lagging.step) == int(old.step) == 2 * int(first.step)
-    assert float(lagging.tally.updates) == 2
-    fresh = after(program(turns=2, learning_rate=1e-12, final_learning_rate=0.0), host.by_turns, 1)
-    same(lagging.learner.rollout.steps["value"], fresh.learner.rollout.steps["value"], rtol=1e-4, atol=1e-5)
-    assert not np.allclose(old.learner.rollout.steps["value"], fresh.learner.rollout.steps["value"], atol=1e-3)
+    lagging, prompt = both(turns=2, chunks=1, learning_rate=0.1)
+    still_lagging, still = both(turns=2, chunks=1, **STILL)
+    same(still_lagging, still, rtol=1e-4, atol=1e-5)
+    assert float(lagging.tally.updates) == float(prompt.tally.updates) == 2
+    before, *after = (state.learner.rollout.steps["value"] for state in (still, lagging, prompt))
+    np.testing.assert_allclose(after[0], before, rtol=1e-4, atol=1e-5)
+    assert not np.allclose(after[1], before, atol=1e-2)
 
 
 def test_again_and_taken_up_between_chunks_it_is_the_same_to_the_byte():
-    prog = program(turns=4)
-
     def stored(state):
-        keys = jax.tree.map(lambda x: jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key), state)
-        return jax.tree.map(lambda x, key: x if key else jax.numpy.asarray(np.array(x)), state, keys)
+        def from_disk(x):
+            return x if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else jnp.asarray(np.array(x))
 
-    whole = after(prog, host.meanwhile, 3)
-    identical(whole, after(prog, host.meanwhile, 3))
-    identical(whole, after(prog, host.meanwhile, 3, between=stored))
+        return jax.tree.map(from_disk, state)
+
+    play = player(host.meanwhile, turns=3)
+    whole = play(2)
+    identical(whole, play(2))
+    identical(whole, play(2, stored))
 
 
 def test_only_worlds_in_threads_of_their_own_and_learners_that_can_play_on(monkeypatch):
@@ -75,7 +76,7 @@ def test_only_worlds_in_threads_of_their_own_and_learners_that_can_play_on(monke
     for name in ("meanwhile", "by_turns"):
         monkeypatch.setattr(host, name, lambda prog, worlds, name=name: chosen.append(name))
     for env, learner in [("atari-freeway", "pqn"), ("atari-freeway", "dqn"), ("gym:CartPole-v1", "pqn")]:
-        prog = build(all_changed(preset(env, learner=learner), {"num_envs": 1, "total_timesteps": 1_024}))
+        prog = build(preset(env, learner=learner))
         assert isinstance(prog.env, HostEnv)
         host.driver(prog, None)
     assert chosen == ["meanwhile", "by_turns", "by_turns"]

@@ -139,6 +139,7 @@ def dqn(task: Task, settings: DQNSettings = DQNSettings()) -> Learner:
         reports={"loss": "losses/td_loss", "q": "losses/q_values"},
         restart=lambda state, episodes: state._replace(replay=kept.restart(state.replay, episodes)),
         refresh=lambda state: state._replace(target=jax.tree.map(jnp.copy, state.params)),
+        meanwhile=None,
         schedule=lambda step: {"epsilon": epsilon(step)},
         falls={"epsilon": settings.end_e},
         need=kept.need,
