@@ -177,6 +177,15 @@ def test_zooming_into_one_panel_zooms_the_others_of_that_world(browser, page_fil
         opened.until(f"{ends}.every(end => end === 700)")
 
 
+def test_pointing_at_a_curve_tells_its_values(browser, page_file):
+    with Opened(browser, page_file) as opened:
+        opened.drawn()
+        box = opened.page.locator(".plot").first.bounding_box()
+        opened.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        opened.page.mouse.move(box["x"] + box["width"] / 2 + 3, box["y"] + box["height"] / 2, steps=3)
+        opened.until("document.querySelector('.plot .hoverlayer').textContent.includes('S-Max')")
+
+
 def test_a_browser_that_cannot_unpack_says_so(browser, page_file):
     with Opened(browser, page_file, before="delete window.DecompressionStream") as opened:
         opened.page.locator(".plot .failure").first.wait_for()

@@ -69,7 +69,7 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
-def ranged(value: float, low: float, high: float, spoken: Callable[[float], str] = number) -> str:
+def ranged(value: float, low: float, high: float, *, spoken: Callable[[float], str] = number) -> str:
     """A number, and its interval in small letters."""
     if math.isnan(value):
         return MISSING

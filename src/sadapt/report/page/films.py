@@ -103,7 +103,7 @@ def _by_turns(study: Study) -> Iterator[tuple[int, Curve, Run, Path]]:
     """The first film of every curve, then the second ones, and so on."""
     rows: list[tuple[int, int, Curve, Run, Path]] = []
     for number, block in enumerate(study.blocks):
-        rows += [(turn, number, *rest) for turn, *rest in _of_block(block)]
+        rows += [(turn, number, curve, run, path) for turn, curve, run, path in _of_block(block)]
     rows.sort(key=lambda row: row[0])
     return (row[1:] for row in rows)
 

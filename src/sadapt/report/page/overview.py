@@ -39,7 +39,7 @@ def glance(study: Study) -> Markup:
     agents = [name for name in ORDER if any(_first(block, name) for block in study.blocks)]
     adaptive = [name for name in agents if OBJECTIVES[name].adaptive]
     heads = ["World", *(["Arms over the training"] if adaptive else []), *(OBJECTIVES[name].title for name in agents)]
-    rows = [_row(study, at, agents, bool(adaptive)) for at in range(len(study.blocks))]
+    rows = [list(_row(study, at, agents, bool(adaptive))) for at in range(len(study.blocks))]
     first = 2 if adaptive else 1
     shown = table(heads, rows, right=range(first, len(heads)), kind="glance")
     return joined([element("p", *_words(bool(adaptive)), class_="note"), shown])

@@ -38,18 +38,19 @@
         type: "scatter", mode: lone ? "markers" : "lines", visible: !hidden.has(key(block, line.curve)), name: curve.name, meta: line.curve,
         x: line.x, y: line.y, line: { color: colour, width: 2, dash: curve.dash }, marker: { color: colour, size: 6 },
         customdata: line.low ? line.low.map((low, at) => [low, line.high[at]]) : undefined,
-        hovertemplate: line.low ? "%{y:.4~g} <i>[%{customdata[0]:.3~g}, %{customdata[1]:.3~g}]</i>" : "%{y:.4~g}",
+        hovertemplate: line.low ? "%{y:.4~r} <i>[%{customdata[0]:.4~r}, %{customdata[1]:.4~r}]</i>" : "%{y:.4~r}",
       });
     }
     return found;
   }
 
-  function layout(panel, width) {
+  function layout(block, panel) {
     const style = getComputedStyle(document.documentElement), colour = name => style.getPropertyValue(name).trim();
     const axis = {
       gridcolor: colour("--line"), linecolor: colour("--line"), zeroline: false, automargin: true, ticks: "", nticks: 5,
       tickfont: { size: 11, color: colour("--soft") },
     };
+    const end = Math.max(...data[block].panels.flatMap(each => each.lines.flatMap(line => [line, ...line.seeds ?? []].map(one => one.x.at(-1) ?? 0))));
     const random = panel.random === null ? {} : {
       shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: panel.random, y1: panel.random, layer: "below", line: { color: colour("--soft"), width: 1.2, dash: "4px,3px" } }],
       annotations: [{ xref: "paper", x: 1, y: panel.random, xanchor: "right", yanchor: "bottom", text: "a random agent", showarrow: false, font: { size: 10.5, color: colour("--soft") } }],
@@ -58,9 +59,9 @@
       ...random, showlegend: false, uirevision: "same", margin: { l: 8, r: 18, t: 8, b: 8, pad: 4 },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("--ink") },
-      dragmode: touch.matches ? false : "zoom", modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"), activecolor: colour("--ink") }, hovermode: width < 360 ? "closest" : "x unified",
+      dragmode: touch.matches ? false : "zoom", modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"), activecolor: colour("--ink") }, hovermode: touch.matches ? "closest" : "x unified",
       hoverlabel: { bgcolor: colour("--raised"), bordercolor: colour("--line"), font: { size: 12, color: colour("--ink") }, namelength: 28 },
-      xaxis: { ...axis, showgrid: false, tickformat: "~s", hoverformat: ",.0f", rangemode: "tozero", title: { text: "steps", standoff: 4, font: { size: 11, color: colour("--soft") } } },
+      xaxis: { ...axis, showgrid: false, tickformat: "~s", hoverformat: ",.0f", range: [0, 1.005 * end], title: { text: "steps", standoff: 4, font: { size: 11, color: colour("--soft") } } },
       yaxis: { ...axis, ...(panel.column === "alpha" ? { range: [-0.04, 1.04], tickvals: [0, 0.25, 0.5, 0.75, 1], ticktext: ["0", "", "0.5", "", "1"] } : {}) },
     };
   }
@@ -69,7 +70,7 @@
 
   function draw(place) {
     const block = Number(place.dataset.block), panel = data[block].panels[Number(place.dataset.panel)];
-    const shown = layout(panel, place.clientWidth);
+    const shown = layout(block, panel);
     for (const name of ["xaxis", "yaxis"]) {
       const before = place.layout?.[name];
       if (before && before.autorange === false && before.range) Object.assign(shown[name], { range: [...before.range], autorange: false });

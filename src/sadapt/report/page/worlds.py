@@ -178,8 +178,8 @@ def _films(films: Sequence[Film]) -> Markup:
 def _film(film: Film) -> Markup:
     said = f"{film.curve.name}, seed {film.run.seed} ({film.name})"
     if film.kind.startswith("video"):
-        words = {"controls": True, "muted": True, "loop": True, "playsinline": True, "preload": "metadata"}
-        screen = element("video", src=as_url(film.kind, film.data), aria_label=said, **words)
+        address = as_url(film.kind, film.data)
+        screen = element("video", src=address, aria_label=said, controls=True, muted=True, loop=True, playsinline=True)
     else:
         width, height = map(str, film.size)
         still = element("img", src=as_url("image/png", film.still), alt="", width=width, height=height)
