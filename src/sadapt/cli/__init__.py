@@ -40,7 +40,7 @@ examples:
   sadapt watch runs/maze-small/...      film it
   sadapt film tetris --out tetris.gif   film a random agent
   sadapt sweep F2                       all runs of a figure of the paper
-  sadapt claims results                 which of the paper's claims they bear out
+  sadapt claims results                 which of the paper's claims hold there
   sadapt --version                      the version of this program"""
 
 

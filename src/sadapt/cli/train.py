@@ -160,9 +160,8 @@ def _with_settings(settings: Settings) -> Any:
         known_names = ",".join(name for name in TABLES[kind])
         flags.append((kind, Annotated[str, arg(metavar=f"{{{known_names}}}", help=about)], _name(settings, kind)))
     for group in groups(settings):
-        mirror = _mirrored(group.settings)
-        shown = Annotated[mirror, arg(name=_title(settings, group))]
-        flags.append((f"{group.place}_settings", shown, field(default_factory=mirror)))
+        mirror, name = _mirrored(group.settings), _title(settings, group)
+        flags.append((f"{group.place}_settings", Annotated[mirror, arg(name=name)], field(default_factory=mirror)))
     return dataclasses.make_dataclass("TrainCommand", flags, bases=(TrainCommand,), frozen=True, kw_only=True)
 
 

@@ -35,6 +35,8 @@ PARAMS, BANDIT = "learner/params/", "bandit/"
 """Where a checkpoint keeps the policy, and what the bandit thinks."""
 READABLE = (__version__, "0.1.0")
 """Versions whose policies have the same parameters."""
+ROUNDING = 1e-4
+"""How far beyond a world's bounds what it shows may lie."""
 Array = jax.Array
 
 
@@ -117,7 +119,7 @@ class Agent:
         given, env = _numbers("an observation", obs), self.env
         if given.shape != shape:
             raise UserError(f"{self.settings.env} shows observations of shape {shape}; got {given.shape}")
-        if given.size and (given.min() < env.low or given.max() > env.high):
+        if given.size and (given.min() < env.low - ROUNDING or given.max() > env.high + ROUNDING):
             raise UserError(
                 f"{self.settings.env} shows values from {env.low:g} to {env.high:g}; got {given.min():g} to "
                 f"{given.max():g}: scale them as the world does"
