@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 
 from sadapt.envs import tiles
 
-NAMES = ("floor", "wall", "agent", "goal", "butterfly", "catcher", "block", "ghost", "well")
+NAMES = ("floor", "wall", "agent", "goal", "light", "butterfly", "catcher", "block", "ghost", "well")
 GROUND = {"block": "well", "ghost": "well", "well": "well"}
 TILES = (8, 12, 16, 24, 32)
 ONE = np.ones((1, 1), dtype=bool)

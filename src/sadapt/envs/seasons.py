@@ -103,7 +103,7 @@ def ground_of(layout: Layout) -> Ground:
     )
 
 
-def draw(key: Array, shape: tuple[int, ...]) -> Chance:
+def draw(key: Array, shape: tuple[int, int]) -> Chance:
     """Directions uniformly; a swarm in one of 2^SWARM cells, young in one of 2^YOUNG."""
     key_boards, key_place = jax.random.split(key)
     low, high, *coins = bitboard.draw(key_boards, 2 + max(SWARM, YOUNG), shape)

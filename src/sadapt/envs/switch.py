@@ -195,8 +195,9 @@ def _policies(first: Env, second: Env) -> dict[str, Policy]:
         one, other = (env.scripted.get(name, uniform) for env in (first, second))
 
         def policy(key: Array, world: SwitchState, theta: Array) -> Array:
-            actions = (play(key, each, theta) for play, each in zip((one, other), world.worlds, strict=True))
-            return jnp.where(world.calendar.season == 0, *actions)
+            first_world, second_world = world.worlds
+            now = world.calendar.season == 0
+            return jnp.where(now, one(key, first_world, theta), other(key, second_world, theta))
 
         return policy
 

@@ -7,7 +7,8 @@ Nothing here imports JAX or builds a world. A row's hints:
     gymnasium_id                              its name for `gymnasium.make`
     compiled                                  written in JAX (True unless said otherwise), or driven from the host
     fast_steps                                environment steps of the preset `fast`
-    learned_steps                             those that S-Adapt is known to learn it with, if not half of them
+    learned_steps                             those that S-Adapt is known to learn it with, if not half of them; None
+                                              where nobody has tried
     usual                                     settings that differ from the presets' in this world
     learners                                  the same for one learner, by its name
 """
@@ -221,6 +222,7 @@ _row(
     size=(16, 16),
     gymnasium_id="sadapt/Seasons-v0",
     fast_steps=4_000_000,
+    learned_steps=None,
 )
 for _game, _family in MINATAR.items():
     _row(
