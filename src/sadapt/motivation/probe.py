@@ -62,6 +62,8 @@ class Report:
     rooms: dict[str, Room]
     """By entropy and by mean surprise, the two that feedback can go by."""
     rows: tuple[PolicyRow, ...]
+    marginal: str = ""
+    """Which marginal was picked and why, where the user named none."""
 
     @property
     def h_random(self) -> float:
@@ -99,7 +101,9 @@ def probe(
     if on_progress:
         on_progress("done", 1.0)
     rooms = {of: _room(of, usable(random, of, env.name), rows) for of in COMPARED}
-    return Report(env=env.name, episodes=episodes, horizon=env.horizon, rooms=rooms, rows=tuple(rows))
+    return Report(
+        env=env.name, episodes=episodes, horizon=env.horizon, rooms=rooms, rows=tuple(rows), marginal=marginal.told
+    )
 
 
 def _players(env: AnyEnv, marginal: Marginal, on_death: str) -> tuple[dict[str, Player], Player | None]:
