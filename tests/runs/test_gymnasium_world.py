@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gymnasium as gym
 import jax
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sadapt import api
 from sadapt.cli import main
 from sadapt.envs.base import WorldFailed
 from sadapt.envs.gymnasium_world import gymnasium_world
+from sadapt.envs.spaces import part
 from sadapt.envs.table import GymnasiumSettings
 from sadapt.errors import Stop, UserError
 from sadapt.registry import import_modules

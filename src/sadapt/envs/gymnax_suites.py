@@ -1,7 +1,7 @@
 """Other people's suites of worlds in JAX, each as the same few functions; imported only when a world of theirs is made.
 
-A suite's worlds reset themselves in `step`; here they are stepped by what the suite calls beneath it, which does not, so
-that the last observation of an episode is the true one and a reset is ours.
+A suite's worlds reset themselves in `step`; here they are stepped by what the suite calls beneath it, which does not,
+so that the last observation of an episode is the true one and a reset is ours.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def gymnax(name: str) -> Guest:
     suite = _imported("gymnax")
     _require_known("gymnax", name, suite.registered_envs)
     world, params = suite.make(name)
-    return _of_interface(world, params)
+    return of_interface(world, params)
 
 
 def craftax(name: str) -> Guest:
@@ -52,7 +52,7 @@ def craftax(name: str) -> Guest:
     kinds = ("Classic-Symbolic", "Classic-Pixels", "Symbolic", "Pixels")
     _require_known("craftax", name, [f"Craftax-{kind}-v1" for kind in kinds])
     world = make(name, auto_reset=False)
-    return _of_interface(world, world.default_params)._replace(
+    return of_interface(world, world.default_params)._replace(
         draw=_craftax_picture("craftax_classic" if "Classic" in name else "craftax"),
         counts={"achievements": lambda state: state.achievements.sum(dtype=jnp.float32)},
     )
@@ -87,7 +87,7 @@ def navix(name: str) -> Guest:
 SUITES: dict[str, Callable[[str], Guest]] = {"gymnax": gymnax, "craftax": craftax, "navix": navix}
 
 
-def _of_interface(world: Any, params: Any) -> Guest:
+def of_interface(world: Any, params: Any) -> Guest:
     """gymnax' interface beneath `reset` and `step`: five values, terminated or done the fourth of them."""
 
     def reset(key: Array) -> tuple[Any, Any]:

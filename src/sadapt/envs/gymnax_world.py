@@ -19,6 +19,8 @@ from sadapt.errors import UserError
 
 FEW = 32
 """Values of whole numbers up to which they are told as they are; more are a picture's, scaled to [0, 1]."""
+WIDEST = 1e6
+"""Bounds further apart are those of the dtype, not of the world."""
 CRAFTAX_CLASSIC = (
     Kind("map", (7, 9, 21), np.uint8, 0, 1),
     Kind("bag", (12,), np.float32, 0.0, 1.0),
@@ -133,7 +135,9 @@ def _typed(guest: Guest, shown: Shown) -> tuple[Callable[..., Any], Callable[...
         state, obs, reward, terminated = guest.step(key, world.inner, action)
         seen = shown.encode(obs)
         grown = {name: count(state) - count(world.inner) for name, count in guest.counts.items()}
-        told = Step(seen, jnp.asarray(reward, jnp.float32).reshape(()), jnp.asarray(terminated, bool).reshape(()), grown)
+        told = Step(
+            seen, jnp.asarray(reward, jnp.float32).reshape(()), jnp.asarray(terminated, bool).reshape(()), grown
+        )
         return World(same(state), seen if keeps else None), told
 
     return reset, step
@@ -203,4 +207,5 @@ def _render(guest: Guest, shown: Shown) -> Callable[[World], np.ndarray]:
     if guest.draw is not None:
         draw = guest.draw
         return lambda world: draw(world.inner)
-    return lambda world: obs_picture(np.asarray(world.seen), (shown.low, shown.high))
+    span = (shown.low, shown.high) if shown.high - shown.low < WIDEST else None
+    return lambda world: obs_picture(np.asarray(world.seen), span)

@@ -65,6 +65,8 @@ class Report:
     rows: tuple[PolicyRow, ...]
     regimes: dict[str, Report] = field(default_factory=dict)
     """The same of the world held in each of its regimes, by name; empty where it has none."""
+    marginal: str = ""
+    """Which marginal was picked and why, where the user named none."""
 
     @property
     def h_random(self) -> float:
@@ -115,7 +117,9 @@ def _report(
     if on_progress:
         on_progress("done", 1.0)
     rooms = {of: _room(of, usable(random, of, env.name), rows) for of in COMPARED}
-    return Report(env=env.name, episodes=episodes, horizon=env.horizon, rooms=rooms, rows=tuple(rows))
+    return Report(
+        env=env.name, episodes=episodes, horizon=env.horizon, rooms=rooms, rows=tuple(rows), marginal=marginal.told
+    )
 
 
 def _players(env: AnyEnv, marginal: Marginal, on_death: str) -> tuple[dict[str, Player], Player | None]:

@@ -98,11 +98,12 @@ def _bar(settings: Settings, show: Callable[[str], Callable[[str], None]]) -> Di
 
 
 def beginning(settings: Settings, progress: Progress) -> str:
-    """What is said before the first step: how far it will go, and why not exactly as far as was asked for."""
+    """What is said before the first step: how far it will go, why not just as far as asked, by which marginal."""
     steps = f"{progress.total:,} steps"
     if progress.total != settings.total_timesteps:
         steps += f" (whole chunks, for the {settings.total_timesteps:,} asked for)"
-    return f"{steps}; {PREPARING}"
+    picked = f"; marginal {progress.marginal}" if progress.marginal else ""
+    return f"{steps}{picked}; {PREPARING}"
 
 
 def _lines(settings: Settings) -> Display:

@@ -47,6 +47,8 @@ class Progress(NamedTuple):
     steps_per_second: float
     row: Row | None
     """The newest row of metrics, of the first seed."""
+    marginal: str = ""
+    """Before the first step: which marginal was picked and why, where the user named none."""
 
 
 class Display(Protocol):

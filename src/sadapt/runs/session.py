@@ -183,7 +183,7 @@ def prepare(settings: Settings, options: Options | None = None, own: Own | None 
 def _drive(prog: Program, seeds: Sequence[int], first: First, recorder: Recorder, display: Display | None) -> None:
     """From the first state to the last step, or to whatever stops it."""
     shown = _onlooker(display)
-    shown(Progress(0, loop.steps_trained(prog), 0.0, None))
+    shown(Progress(0, loop.steps_trained(prog), 0.0, None, prog.marginal.told))
     with requests() as asked:
         try:
             with closing(driver(prog, seeds)) as drive:

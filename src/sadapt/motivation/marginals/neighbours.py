@@ -118,6 +118,7 @@ def particles(look: Any, settings: NeighbourSettings, xp: Any) -> Marginal:
         features=features,
         feature_shape=(2 * size,),
         exact=False,
+        told="neighbours, whose surprise and entropy are estimates",
     )
 
 
