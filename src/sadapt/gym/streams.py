@@ -10,15 +10,15 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from sadapt.composite import all_changed
-from sadapt.envs.spaces import part, taken
 from sadapt.errors import UserError
 from sadapt.fields import Count, checked, field_of
 from sadapt.gym.motivation import Motivation
 from sadapt.gym.observations import Observations
+from sadapt.gym.reading import reader
 from sadapt.gym.settings import SurpriseSettings, settings_from
 from sadapt.gym.telling import named, time_limit, world_of
 from sadapt.gym.views import view
-from sadapt.gym.wrappers import NOT_BEGUN, OBS_KEY, Motivated, look, row
+from sadapt.gym.wrappers import NOT_BEGUN, Motivated, look, row
 from sadapt.motivation.building import IN_STREAMS
 from sadapt.motivation.feedback import COMPARED, RandomAgent, as_plain, nobody, recent, unheard
 from sadapt.motivation.marginals import MAX_COUNT
@@ -66,7 +66,7 @@ class Beside:
     def __init__(
         self, envs: Sequence[gymnasium.Env[Any, Any]], observations: Observations, stretch: int, keep: float, given: Any
     ) -> None:
-        settings, self._part, own = given
+        settings, self._read, own = given
         silent = {"objective": "extrinsic", "normalise": False, "intrinsic_scale": 1.0, "extrinsic_scale": 0.0}
         self._envs, self._observations, self._keep = list(envs), observations, keep
         self._motivation = Endless(len(envs), observations, stretch, all_changed(settings, silent), own)
@@ -99,7 +99,7 @@ class Beside:
             self._motivation.again(self._worlds)
 
     def _seen(self, shown: list[Any]) -> np.ndarray:
-        batch = np.stack([np.asarray(taken(obs, self._part)) for obs in shown])
+        batch = np.stack([np.asarray(self._read(obs)) for obs in shown])
         return self._observations.marginal_input(self._observations.entries(batch))
 
 
@@ -132,13 +132,14 @@ class SurpriseStreamWrapper(Motivated, gymnasium.Wrapper):
         length = memory.window or memory.half_life
         assert length is not None
         steps = round(length) if stretch is None else checked(field_of(Count), "stretch", stretch)
-        space, self._part = part(named(env), env.observation_space, settings.obs_key, OBS_KEY)
+        read = reader(named(env), env.observation_space, settings.obs_key, 1)
+        self._read, space = read.one, read.space
         channels, world = settings.marginal_channels, world_of(env)
         if channels is None and world is not None and world.obs_shape == space.shape:
             channels = world.marginal_channels
-        self._observations = Observations(named(env), space, channels)
+        self._observations = Observations(named(env), space, channels, read.kinds)
         self._motivation = self._stream = Endless(1, self._observations, steps, settings, own)
-        given = (settings, self._part, own)
+        given = (settings, self._read, own)
         self._beside = Beside(beside, self._observations, steps, 0.5 ** (steps / length), given)
         self._view = view(settings.obs_mode, self._observations, self._stream.theta_bounds(self._observations))
         self.observation_space = self._view.space
@@ -190,7 +191,7 @@ class SurpriseStreamWrapper(Motivated, gymnasium.Wrapper):
         super().close()
 
     def _entries(self, obs: Any) -> tuple[np.ndarray, np.ndarray]:
-        batch = np.asarray(taken(obs, self._part))[None]
+        batch = np.asarray(self._read(obs))[None]
         return batch, self._observations.entries(batch)
 
     def _looked(self, batch: np.ndarray, entries: np.ndarray) -> Any:
