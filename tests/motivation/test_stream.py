@@ -38,7 +38,7 @@ def played(env, rules, actions, steps):
     keys = jax.random.split(jax.random.key(1), 3)
     fresh = Fresh(*jax.vmap(env.reset)(keys))
     now = jax.vmap(rules.begin)(fresh, jnp.array([0, 1, 0], jnp.int32))
-    bandit, random, found = ucb().init(), with_units(rules.stream.unheard, jnp), []
+    bandit, random, found = ucb().init(), with_units(unheard(), jnp), []
 
     @jax.jit
     def step(key, bandit, random, now):

@@ -75,8 +75,7 @@ def memory(task: Task, settings: DQNSettings) -> Replay:
         task.marginal,
         capacity=settings.buffer_size,
         num_envs=task.num_envs,
-        horizon=task.horizon,
-        clock=task.clock,
+        horizon=task.clock,
         interval=settings.snapshot_interval,
     )
 

@@ -24,6 +24,7 @@ from sadapt.motivation.episode import Episode, Transition
 from sadapt.motivation.marginals import MAX_COUNT, Marginal, MarginalState
 
 Array = jax.Array
+Clock = Callable[[Array], Array]
 STEP, FINAL, TERMINAL = 0, 1, 2
 TRIES = 4
 """Draws per sample; a place is no step with probability 1 / (episode length + 1), so four in a row hardly ever miss."""
@@ -82,8 +83,7 @@ class Rings(NamedTuple):
     length: int
     """Places of one ring, a multiple of the interval."""
     interval: int
-    clock: Callable[[Array], Array]
-    """`clock(t)`: the time that the policy sees."""
+    clock: Clock
 
     @property
     def spare(self) -> int:
@@ -128,16 +128,9 @@ class Rings(NamedTuple):
 
 
 def replay(
-    env: Facts,
-    marginal: Marginal,
-    *,
-    capacity: int,
-    num_envs: int = 1,
-    horizon: int,
-    interval: int = 16,
-    clock: Callable[[Array], Array] | None = None,
+    env: Facts, marginal: Marginal, *, capacity: int, num_envs: int = 1, interval: int = 16, horizon: int | Clock
 ) -> Replay:
-    """A replay of `capacity` steps in all, spread over `num_envs` rings; the policy sees t / horizon, or `clock(t)`."""
+    """A replay of `capacity` steps in all, spread over `num_envs` rings; the policy sees t / horizon, or that of t."""
     length = -(-capacity // (num_envs * interval)) * interval
     if length < 2 * interval or length < 2:
         raise UserError(
@@ -146,7 +139,8 @@ def replay(
         )
     if num_envs * length > MOST:
         raise UserError(f"a replay of {num_envs * length} places cannot be counted: --buffer-size must be below {MOST}")
-    rings = Rings(env, marginal, num_envs, length, interval, clock or (lambda t: t.astype(jnp.float32) / horizon))
+    clock = horizon if callable(horizon) else lambda t: t.astype(jnp.float32) / horizon
+    rings = Rings(env, marginal, num_envs, length, interval, clock)
 
     def sample(key: Array, state: ReplayState, count: int) -> Batch:
         return jax.vmap(partial(sample_one, rings), in_axes=(0, None))(jax.random.split(key, count), state)
@@ -223,8 +217,7 @@ def observe(rings: Rings, state: ReplayState, action: Array, transition: Transit
         t=put(rings, state.t, after, jnp.minimum(transition.t + 1, MAX_COUNT)),
         arm=put(rings, state.arm, after, transition.arm),
     )
-    anew = transition.closed & (episodes.t == 0)
-    return begin_at(rings, state, state.head + 1 + anew.astype(jnp.int32), episodes)
+    return begin_at(rings, state, state.head + 1 + (transition.closed & (episodes.t == 0)).astype(jnp.int32), episodes)
 
 
 def recall(rings: Rings, state: ReplayState, world: Array, index: Array) -> Augmented:
@@ -294,8 +287,8 @@ def sample_one(rings: Rings, key: Array, state: ReplayState) -> Batch:
     before = look(rings, state, world, index, frames[..., :-channels], rebuilt)
     after = look(rings, state, world, index + 1, frames[..., channels:], theta)
     return Batch(
-        before=before,
-        after=after._replace(arm=before.arm),
+        before,
+        after._replace(arm=before.arm),
         t=state.t[here].astype(jnp.int32),
         arm=state.arm[here].astype(jnp.int32),
         action=state.action[here].astype(jnp.int32),

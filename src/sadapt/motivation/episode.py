@@ -2,8 +2,7 @@
 
 A step of the training program is: the learner acts, the world answers, `absorb` turns the answer into a transition,
 `settle` closes what has ended and begins anew. `begin`, `absorb` and `look` are for one world and vmapped by the
-caller; `settle` is for all worlds side by side, because they share one bandit. An episode is a stretch of steps on one
-arm that ends with a reset; `stream` has rules of stretches that end without one.
+caller; `settle` is for all worlds side by side, because they share one bandit. `stream` has the rules without resets.
 """
 
 from __future__ import annotations
@@ -102,18 +101,13 @@ class EpisodeRules(NamedTuple):
     clock: Callable[[Array], Array]
     """`clock(t)`: the time that the policy sees."""
     stream: Stream | None = None
-    """What there is beside in a stream."""
 
 
 class Stream(NamedTuple):
-    """What goes on beside the worlds that are learned in, where nothing is ever reset."""
+    """Where nothing is ever reset: steps between decisions, worlds (the last ones) that always act at random."""
 
     stretch: int
-    """Steps between two decisions."""
     random_envs: int
-    """Worlds that always act at random, the last of those side by side."""
-    unheard: RandomAgent
-    """What is known of them before the first stretch has ended."""
     rejoin: Callable[[Episode, Fresh], Episode]
     """`rejoin(episode, fresh)`: theta goes on in a world that had to be started afresh."""
 

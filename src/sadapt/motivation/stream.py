@@ -34,7 +34,7 @@ from sadapt.motivation.episode import (
     judged,
     look,
 )
-from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, recent, unheard
+from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, recent
 from sadapt.motivation.marginals import MAX_COUNT, Marginal
 
 Array = jax.Array
@@ -90,7 +90,7 @@ def stream(
         horizon=horizon,
         measures=terms.measures,
         clock=terms.clock,
-        stream=Stream(stretches.steps, stretches.random_envs, unheard(), partial(rejoin, terms)),
+        stream=Stream(stretches.steps, stretches.random_envs, partial(rejoin, terms)),
     )
 
 

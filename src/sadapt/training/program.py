@@ -16,7 +16,7 @@ from sadapt.envs.base import AnyEnv
 from sadapt.learners.base import Learner, LearnerState
 from sadapt.motivation.bandits import BanditState
 from sadapt.motivation.episode import Answer, Episode, EpisodeRules, Fresh
-from sadapt.motivation.feedback import RandomAgent, with_units
+from sadapt.motivation.feedback import RandomAgent, unheard, with_units
 from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.normalisation import NormaliserState
 from sadapt.motivation.objectives import payment
@@ -129,7 +129,7 @@ def init(parts: Parts, key: Array, fresh: Fresh, random: RandomAgent) -> TrainSt
     rules, learner = parts.rules, parts.learner
     bandit, arms = rules.choose(key_arms, parts.bandit.init(), jnp.ones(parts.sizes.num_envs, bool))
     if rules.stream is not None:
-        random = rules.stream.unheard
+        random = unheard()
         arms = jnp.concatenate([arms, jnp.zeros(rules.stream.random_envs, arms.dtype)])
     begun = jax.vmap(rules.begin)(fresh, arms)
     return TrainState(

@@ -55,13 +55,6 @@ def gaussian(shape: tuple[int, ...], *, std_floor: float = 0.1, pseudo_count: fl
         mean = state.mean + deviation / count[beside_entries]
         return GaussianState(mean=mean, spread=state.spread + deviation * (obs.astype(xp.float32) - mean), count=count)
 
-    def remove(state: GaussianState, obs: Any) -> GaussianState:
-        count = state.count - xp.float32(1)
-        deviation = obs.astype(xp.float32) - state.mean
-        mean = state.mean - deviation / xp.maximum(count, xp.float32(1))[beside_entries]
-        spread = state.spread - deviation * (obs.astype(xp.float32) - mean)
-        return GaussianState(mean=mean, spread=xp.maximum(spread, xp.float32(0)), count=count)
-
     def variance(state: GaussianState) -> Any:
         count = xp.maximum(state.count, xp.float32(1))[beside_entries]
         return xp.maximum(state.spread / count, xp.float32(least_variance))
@@ -100,8 +93,17 @@ def gaussian(shape: tuple[int, ...], *, std_floor: float = 0.1, pseudo_count: fl
         feature_bounds=partial(_bounds, shape, least_variance, pseudo_count > 0),
         least_entropy=math.prod(shape) * math.log(2 * math.pi * math.e * least_variance) / 2,
         fade=faded("spread", "count"),
-        remove=remove,
+        remove=partial(_remove, beside_entries, xp),
     )
+
+
+def _remove(beside_entries: tuple[Any, ...], xp: Any, state: GaussianState, obs: Any) -> GaussianState:
+    """One observation less: Welford's update the other way round."""
+    count = state.count - xp.float32(1)
+    deviation = obs.astype(xp.float32) - state.mean
+    mean = state.mean - deviation / xp.maximum(count, xp.float32(1))[beside_entries]
+    spread = state.spread - deviation * (obs.astype(xp.float32) - mean)
+    return GaussianState(mean=mean, spread=xp.maximum(spread, xp.float32(0)), count=count)
 
 
 def _bounds(shape: tuple[int, ...], least: float, zeros: bool, low: Any, high: Any) -> tuple[Any, Any]:
