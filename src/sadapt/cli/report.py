@@ -70,26 +70,28 @@ class ReportCommand:
 
     def _follow(self, out: Path) -> None:
         """Builds the page again and again; the last one, which nobody will replace, no longer loads itself."""
-        from sadapt.report.page.document import write
+        from sadapt.report.page.document import live, write
         from sadapt.report.page.gather import gather
 
         before: object = None
+        text = ""
         print(f"{out} follows {self.folder} until Ctrl-C", flush=True)
         try:
             while True:
                 now = sorted(_stamps(self.folder))
                 if now != before:
                     study = gather(self.folder)
-                    write(out, _page(study, every=self.every))
+                    text = _page(study)
+                    write(out, live(text, self.every))
                     before = now
                     print(f"{time.strftime('%H:%M:%S')} {_standing(study)}", file=sys.stderr, flush=True)
                 time.sleep(self.every)
         finally:
-            if before is not None:
-                write(out, _page(gather(self.folder)))
+            if text:
+                write(out, text)
 
 
-def _page(study: Study, *, every: float | None = None) -> str:
+def _page(study: Study) -> str:
     """The page of a study, with the claims of every learner that it has runs of."""
     from sadapt.experiments.claims import as_records, evaluate
     from sadapt.report.page.document import page
@@ -97,7 +99,7 @@ def _page(study: Study, *, every: float | None = None) -> str:
 
     results = load(study.root) if study.blocks else None
     claims = {name: as_records(evaluate(results, learner=name)) for name in study.learners} if results else {}
-    return page(study, results, claims, every=every)
+    return page(study, results, claims)
 
 
 def _film(study: Study) -> None:

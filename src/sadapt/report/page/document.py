@@ -31,12 +31,12 @@ FEW = 40
 """Runs that are listed without being asked for."""
 
 
-def page(study: Study, results: Results | None, claims: Claims, *, every: float | None = None) -> str:
-    """The page as text; with `every` it loads itself again after so many seconds."""
+def page(study: Study, results: Results | None, claims: Claims) -> str:
+    """The page as text."""
     shown = films.chosen(study)
     parts = _parts(study, results, claims, shown) if study.blocks else {}
     body = [
-        _header(study, every),
+        _header(study),
         _contents(study, parts),
         element("main", *(_part(name, inside) for name, inside in parts.items()), _nothing(study), _footer(shown)),
         element("script", Markup(_packed(json.dumps(plots(study)))), type="text/plain", id="data"),
@@ -51,9 +51,12 @@ def page(study: Study, results: Results | None, claims: Claims, *, every: float 
         element("title", f"{_title(study)} – sadapt"),
         element("style", Markup(_own("page.css"))),
     ]
-    live = None if every is None else f"{every:g}"
-    whole = element("html", element("head", *head), element("body", *body, data_live=live), lang="en")
-    return f"<!doctype html>\n{whole}\n"
+    return f"<!doctype html>\n{element('html', element('head', *head), element('body', *body), lang='en')}\n"
+
+
+def live(text: str, every: float) -> str:
+    """The same page, which loads itself again after so many seconds."""
+    return text.replace("<body>", f'<body data-live="{every:g}">', 1)
 
 
 def require_plotly() -> None:
@@ -96,12 +99,11 @@ def _title(study: Study) -> str:
     return study.root.resolve().name or str(study.root)
 
 
-def _header(study: Study, every: float | None) -> Markup:
+def _header(study: Study) -> Markup:
     built = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     said = [element("time", f"{built} UTC", datetime=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))]
-    if every is not None:
-        hold = element("button", "pause", type="button", id="hold", aria_pressed="false")
-        said += [element("span", f"live, every {every:g} s", class_="pill running"), hold]
+    hold = element("button", "pause", type="button", id="hold", aria_pressed="false")
+    said.append(element("span", element("span", "live", class_="pill running"), hold, class_="live"))
     return element(
         "header",
         element("p", "Report of ", element("code", str(study.root)), " · ", joined(said, " "), class_="over"),
