@@ -88,7 +88,7 @@ def linked(found: re.Match[str], where: Path, page: Page, config: MkDocsConfig, 
 def equations(text: str) -> str:
     """$$...$$ and $...$ as MathML, which browsers draw by themselves."""
     text = re.sub(r"\$\$(.+?)\$\$", lambda found: convert(found[1].strip(), display="block"), text, flags=re.S)
-    return re.sub(r"(?<![\\$\w])\$([^$\n]+?)\$(?![\w$])", lambda found: convert(found[1]), text)
+    return re.sub(r"(?<![\\$\w])\$([^$\n]+?)\$(?![\w$])", lambda found: f"<span>{convert(found[1])}</span>", text)
 
 
 def notebook(source: Path) -> str:
