@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sadapt.cli.display import clock
+from sadapt.runs.display import clock
 
 if TYPE_CHECKING:
     from sadapt.experiments.plan import Planned
