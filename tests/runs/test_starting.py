@@ -43,7 +43,7 @@ def test_the_task_begins_with_what_the_preferred_arm_has_learned(adaptive, tmp_p
     assert same_tensors(api.load(run).params, agent.params[f"arm_{agent.preferred_arm}"])
     told = json.loads(run.config.read_text())
     assert told["settings"]["start_from"] == str(adaptive)
-    assert told["settings"]["sees"] == ("s-max", "s-min")[agent.preferred_arm]
+    assert told["settings"]["as_arm"] == ("s-max", "s-min")[agent.preferred_arm]
     assert told["started_from"]["step"] == 1_000
     assert told["started_from"]["sha256"] == starting.digest(agent)
 
@@ -51,7 +51,7 @@ def test_the_task_begins_with_what_the_preferred_arm_has_learned(adaptive, tmp_p
 @pytest.mark.parametrize("arm", ["s-max", "s-min"])
 def test_it_acts_as_the_policy_did_on_that_arm(adaptive, arm):
     agent = api.load(adaptive)
-    settings = small(**STILL, objective="extrinsic", sees=arm)
+    settings = small(**STILL, objective="extrinsic", as_arm=arm)
     prog = prepare(settings)
     begun = Agent(prog, settings, starting.fitted(agent, prog, settings).params, agent.facts, "begun")
     random = np.random.default_rng(1)
@@ -141,5 +141,5 @@ def test_a_source_that_is_not_there_is_one_paragraph(capsys, tmp_path):
 
 
 def test_only_the_task_is_shown_what_others_see():
-    with pytest.raises(UserError, match="--sees is for the objective extrinsic"):
-        prepare(small(sees="s-min"))
+    with pytest.raises(UserError, match="--as-arm is for the objective extrinsic"):
+        prepare(small(as_arm="s-min"))

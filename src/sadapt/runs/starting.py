@@ -58,13 +58,13 @@ def policies(all_settings: Sequence[Settings], own: Own | None = None) -> list[A
 
 def shown_as(settings: Settings, agents: Sequence[Agent]) -> Settings:
     """The same run, in which the task's agent sees what the policies have seen that it begins with."""
-    blind = not OBJECTIVES[settings.objective].sees_theta and settings.sees == "auto"
+    blind = not OBJECTIVES[settings.objective].sees_theta and settings.as_arm == "auto"
     seeing = {ARMS[agent.preferred_arm] for agent in agents if agent.program.parts.objective.sees_theta}
     if not blind or not seeing:
         return settings
     if len(seeing) > 1:
-        raise UserError("the policies to begin with prefer different arms: give --sees s-max or --sees s-min")
-    return all_changed(settings, {"sees": seeing.pop()})
+        raise UserError("the policies to begin with prefer different arms: give --as-arm s-max or --as-arm s-min")
+    return all_changed(settings, {"as_arm": seeing.pop()})
 
 
 def fitted(agent: Agent, prog: Program, settings: Settings) -> Start:
@@ -110,7 +110,7 @@ def spoken(agent: Agent, settings: Settings) -> str:
     """What is said before the first step."""
     first = getattr(settings.learner.settings, "start_e", None)
     explores = f"; exploration begins at --start-e {first:g} all the same: lower it to act as learned" if first else ""
-    on = f" on arm {settings.sees}" if settings.sees != "auto" else ""
+    on = f" on arm {settings.as_arm}" if settings.as_arm != "auto" else ""
     return f"begins with the policy of {agent.source} ({agent.title}{on}, {agent.step:,} steps){explores}"
 
 

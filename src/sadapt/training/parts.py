@@ -134,11 +134,11 @@ def stretches_of(horizon: int, wanted: MotivationSettings) -> Stretches:
 def objective_of(settings: Settings) -> Objective:
     """The run's agent; the task's may be shown what those see that are paid by surprise, as if on one of their arms."""
     row = OBJECTIVES[settings.objective]
-    if settings.sees == "auto":
+    if settings.as_arm == "auto":
         return row
     if row.reward != "extrinsic":
-        raise UserError(f"--sees is for the objective extrinsic alone: leave it out with {settings.objective}")
-    return row._replace(sees_theta=True, arm=ARMS.index(settings.sees))
+        raise UserError(f"--as-arm is for the objective extrinsic alone: leave it out with {settings.objective}")
+    return row._replace(sees_theta=True, arm=ARMS.index(settings.as_arm))
 
 
 def per_arm_networks(settings: Settings) -> bool:

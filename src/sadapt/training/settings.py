@@ -57,7 +57,7 @@ class Settings(Composite):
     """Whether S-Adapt has one network that sees its arm, as in the paper, or one per arm."""
     start_from: str | None = None
     """Run or exported policy whose network the training begins with; {seed} in it stands for the seed."""
-    sees: Literal["auto", "s-max", "s-min"] = "auto"
+    as_arm: Literal["auto", "s-max", "s-min"] = "auto"
     """Arm as which Extrinsic sees theta, t/T and alpha; auto: the observation alone, or what a policy of --from saw."""
     imports: tuple[str, ...] = ()
     """Modules to import first, which register worlds and parts of your own."""
