@@ -77,7 +77,7 @@ class ProbeCommand:
     obs_key: OptionalName = None
     """Which part of a dictionary observation to see, in Gymnasium worlds that show one."""
     marginal: Annotated[str, arg(metavar="NAME")] = "auto"
-    """Distribution fitted to what is seen: auto (by what is seen), bernoulli, kt, gaussian, categorical, ... or your own."""
+    """Distribution fitted to what is seen: auto (by what is seen), bernoulli, kt, categorical, ..., or your own."""
     pseudo_count: Annotated[float | None, DisallowNone, arg(metavar="FLOAT", help_behavior_hint="")] = None
     """All-zero observations that every episode's marginal starts with, where it has such; none if not given."""
     plot: OptionalFile = None
