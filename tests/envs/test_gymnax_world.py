@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -159,7 +160,7 @@ def test_refusals_are_one_paragraph(name, message, capsys):
 @pytest.mark.parametrize("suite_name", ["craftax", "navix"])
 def test_a_suite_that_is_not_installed(suite_name, monkeypatch, capsys):
     def missing(name):
-        raise gymnax_suites.PackageNotFoundError(name)
+        raise PackageNotFoundError(name)
 
     monkeypatch.setattr(gymnax_suites, "version", missing)
     assert main(["train", f"{suite_name}:Any-v0", "--quiet"]) == 2
@@ -171,7 +172,7 @@ def test_a_suite_that_does_not_go_with_this_jax_says_so(monkeypatch):
         raise AttributeError("module 'jax' has no attribute 'tree_map'")
 
     monkeypatch.setattr(gymnax_suites, "version", lambda name: "0.1")
-    monkeypatch.setattr(gymnax_suites.importlib, "import_module", broken)
+    monkeypatch.setattr("importlib.import_module", broken)
     with pytest.raises(UserError, match=r"navix 0\.1 cannot be imported beside jax .*AttributeError"):
         gymnax_suites.navix("Any-v0")
 

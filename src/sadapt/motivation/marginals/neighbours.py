@@ -92,11 +92,7 @@ def particles(look: Any, settings: NeighbourSettings, xp: Any) -> Marginal:
 
     def entropy(state: ParticleState) -> Any:
         there, number = xp.asarray(places) < kept(state)[..., None], kept(state)
-        lengths = (state.particles**2).sum(axis=-1)
-        products = state.particles @ xp.swapaxes(state.particles, -1, -2)
-        squares = (lengths[..., :, None] + lengths[..., None, :] - 2 * products).clip(0)
-        apart = there[..., None, :] & ~xp.eye(most, dtype=bool)
-        squares = xp.where(apart, squares, xp.float32(np.inf))
+        squares = _between(xp, state.particles, there)
         others = (number - xp.int32(1)).clip(1)
         rows = xp.broadcast_to(others[..., None], squares.shape[:-1])
         each = xp.where(there & (number > 1)[..., None], -estimate(nearest(squares, rows), rows), xp.float32(0))
@@ -104,11 +100,7 @@ def particles(look: Any, settings: NeighbourSettings, xp: Any) -> Marginal:
         return xp.where(number > 1, mean, normal + xp.float32(size / 2))
 
     def features(state: ParticleState) -> Any:
-        number = xp.maximum(kept(state), xp.int32(1)).astype(xp.float32)[..., None]
-        mean = state.particles.sum(axis=-2) / number
-        there = (xp.asarray(places) < kept(state)[..., None])[..., None]
-        spread = xp.where(there, (state.particles - mean[..., None, :]) ** 2, xp.float32(0)).sum(axis=-2)
-        return xp.concatenate([mean, spread / number], axis=-1)
+        return _moments(xp, state.particles, xp.asarray(places) < kept(state)[..., None])
 
     return Marginal(
         init=init,
@@ -120,6 +112,23 @@ def particles(look: Any, settings: NeighbourSettings, xp: Any) -> Marginal:
         exact=False,
         told="neighbours, whose surprise and entropy are estimates",
     )
+
+
+def _between(xp: Any, particles: Any, there: Any) -> Any:
+    """Squared distances of all particles to those that are there, infinite to themselves and to those that are not."""
+    lengths = (particles**2).sum(axis=-1)
+    products = particles @ xp.swapaxes(particles, -1, -2)
+    squares = (lengths[..., :, None] + lengths[..., None, :] - 2 * products).clip(0)
+    apart = there[..., None, :] & ~xp.eye(particles.shape[-2], dtype=bool)
+    return xp.where(apart, squares, xp.float32(np.inf))
+
+
+def _moments(xp: Any, particles: Any, there: Any) -> Any:
+    """Mean and variance of the particles that are there; those that are not are zero."""
+    number = xp.maximum(there.sum(axis=-1), 1).astype(xp.float32)[..., None]
+    mean = particles.sum(axis=-2) / number
+    spread = xp.where(there[..., None], (particles - mean[..., None, :]) ** 2, xp.float32(0)).sum(axis=-2)
+    return xp.concatenate([mean, spread / number], axis=-1)
 
 
 def _digamma(count: int) -> np.ndarray:
