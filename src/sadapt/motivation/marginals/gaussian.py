@@ -75,9 +75,6 @@ def gaussian(shape: tuple[int, ...], *, std_floor: float = 0.1, pseudo_count: fl
     def log_prob_at(theta: Any, obs: Any) -> Any:
         return likelihood(theta[..., : shape[-1]], theta[..., shape[-1] :], obs)
 
-    def entropy_at(theta: Any) -> Any:
-        return disorder(theta[..., shape[-1] :])
-
     def features(state: GaussianState) -> Any:
         return xp.concatenate([state.mean, variance(state)], axis=-1)
 
@@ -89,7 +86,7 @@ def gaussian(shape: tuple[int, ...], *, std_floor: float = 0.1, pseudo_count: fl
         features=features,
         feature_shape=(*shape[:-1], 2 * shape[-1]),
         log_prob_at=log_prob_at,
-        entropy_at=entropy_at,
+        entropy_at=lambda theta: disorder(theta[..., shape[-1] :]),
         feature_bounds=partial(_bounds, shape, least_variance, pseudo_count > 0),
         least_entropy=math.prod(shape) * math.log(2 * math.pi * math.e * least_variance) / 2,
         fade=faded("spread", "count"),
