@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -92,8 +93,8 @@ def test_every_setting_has_a_row_and_a_meaning():
     for table in TABLES.values():
         for part in table.values():
             if part.settings is not None and not part.foreign:
-                for name in part.settings.__dataclass_fields__:
-                    assert f"`--{name.replace('_', '-')}`" in page
+                for field in dataclasses.fields(part.settings):
+                    assert f"`--{field.name.replace('_', '-')}`" in page
     row = next(line for line in page.splitlines() if "--target-network-frequency" in line)
     assert row == "| `--target-network-frequency` | 1000 | Environment steps between copies into the target network. |"
     assert "`--import`" in page
