@@ -96,7 +96,7 @@ def test_an_unknown_name_is_answered_with_the_nearest():
         find("bandit", "ubc")
     with pytest.raises(UserError, match="unknown world 'maze-smal': did you mean 'maze-small'"):
         find("env", "maze-smal")
-    with pytest.raises(UserError, match="choose one of: auto, bernoulli, gaussian"):
+    with pytest.raises(UserError, match="choose one of: auto, bernoulli, categorical, "):
         find("marginal", "xyzzy")
     assert not known("bandit", "ubc")
 

@@ -37,7 +37,15 @@ def test_what_is_told_of_a_world_is_what_it_is(name):
 def test_the_worlds_of_the_paper_are_there():
     assert {"maze-small", "maze-large", "butterflies-small", "butterflies-large", "tetris"} < set(compiled())
     assert {f"minatar-{game}" for game in MINATAR} < set(compiled())
-    assert set(OURS) - set(compiled()) == {"atari-freeway", "atari:", "gym:", "switch:"}
+    assert set(OURS) - set(compiled()) == {
+        "atari-freeway",
+        "atari:",
+        "gym:",
+        "switch:",
+        "gymnax:",
+        "craftax:",
+        "navix:",
+    }
     assert set(worlds()) >= {*compiled(), "atari-freeway"}
     assert not [name for name in worlds() if name.endswith(":")]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import gymnasium
@@ -263,6 +264,9 @@ class Bag(gymnasium.Env):
         }
     )
     action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self):
+        self.observation_space = copy.deepcopy(self.observation_space)  # draws of its own
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)

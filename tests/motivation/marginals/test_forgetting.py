@@ -23,6 +23,12 @@ from tests.motivation.marginals.examples import BINARY, REAL, SHAPE, after
 FAMILIES = sorted(name for name, part in TABLES["marginal"].items() if not part.foreign)
 """Every family of ours, those that are still to come too."""
 BITS = InputSpec("world", SHAPE, np.dtype(np.uint8), 0, 1)
+PICTURE = BITS._replace(shape=(6, 6, 1), sample=lambda: np.random.default_rng(7).integers(0, 2, (256, 6, 6, 1)))
+PARTS = BITS._replace(shape=(6,), parts=(BITS._replace(source="map", shape=(2, 2)), BITS._replace(shape=(2,))))
+SPECS = {"features": PICTURE, "neighbours": PICTURE, "mixture": PARTS}
+"""What families see that cannot see plain bits."""
+FORGETFUL = sorted({*FAMILIES} - {"neighbours"})
+"""All but the one that has a memory of its own."""
 
 
 def made(name, memory=MemorySettings(), spec=BITS, xp=np):
@@ -72,18 +78,18 @@ def test_a_window_of_numbers(seen, window):
 
 
 @pytest.mark.parametrize("memory", [MemorySettings(half_life=3.0), MemorySettings(window=3)], ids=["fading", "window"])
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", FORGETFUL)
 def test_every_family_forgets(name, memory):
     """Two pasts that differ, then the same observations for long: nothing is left of the difference."""
-    spec = BITS
+    spec = SPECS.get(name, BITS)
     marginal = made(name, memory, spec)
     random = np.random.default_rng(3)
-    same = random.integers(0, 2, (200, *SHAPE)).astype(np.uint8)
-    pasts = [np.full((20, *SHAPE), bit, np.uint8) for bit in (0, 1)]
+    same = random.integers(0, 2, (200, *spec.shape)).astype(np.uint8)
+    pasts = [np.full((20, *spec.shape), bit, np.uint8) for bit in (0, 1)]
     one, other = (after(marginal, np.concatenate([past, same])) for past in pasts)
-    np.testing.assert_allclose(marginal.features(one), marginal.features(other), rtol=1e-5)
+    np.testing.assert_allclose(marginal.features(one), marginal.features(other), rtol=1e-4, atol=1e-5)
     likely = marginal.log_prob(one, same[0])
-    np.testing.assert_allclose(likely, marginal.log_prob(other, same[0]), rtol=1e-5)
+    np.testing.assert_allclose(likely, marginal.log_prob(other, same[0]), rtol=1e-4)
     assert np.isfinite(likely)
 
 
@@ -91,10 +97,11 @@ def test_every_family_forgets(name, memory):
 @pytest.mark.parametrize("memory", [MemorySettings(), MemorySettings(half_life=math.inf)], ids=["none", "infinite"])
 def test_no_forgetting_is_the_family_itself(name, memory):
     """Byte by byte, the state's dtypes among it."""
-    seen = np.random.default_rng(0).integers(0, 2, (30, *SHAPE)).astype(np.uint8)
-    plain, kept = made(name), made(name, memory)
+    spec = SPECS.get(name, BITS)
+    seen = np.random.default_rng(0).integers(0, 2, (30, *spec.shape)).astype(np.uint8)
+    plain, kept = made(name, spec=spec), made(name, memory, spec)
     assert kept.filled is None
-    for one, other in zip(after(plain, seen), after(kept, seen), strict=True):
+    for one, other in zip(*(jax.tree.leaves(after(each, seen)) for each in (plain, kept)), strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
 
@@ -193,6 +200,12 @@ def test_a_day_of_steps_leaves_no_drift(memory, steps):
 def test_impossible_memories_are_refused(given, message):
     with pytest.raises(UserError, match=message):
         MemorySettings(**given)
+
+
+@pytest.mark.parametrize("memory", [MemorySettings(half_life=3.0), MemorySettings(window=3)], ids=["fading", "window"])
+def test_what_has_a_memory_of_its_own_is_refused(memory):
+    with pytest.raises(UserError, match="cannot (fade|take back)"):
+        made("neighbours", memory, PICTURE)
 
 
 def test_what_cannot_forget_is_refused():

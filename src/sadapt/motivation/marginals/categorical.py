@@ -16,7 +16,7 @@ import numpy as np
 from sadapt.errors import UserError
 from sadapt.fields import Checked, Count
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.marginals.base import InputSpec, Marginal, axes
+from sadapt.motivation.marginals.base import InputSpec, Marginal, axes, faded
 
 MOST = 256
 """Categories of a cell that are still counted one by one."""
@@ -62,7 +62,14 @@ def categorical(spec: InputSpec, settings: CategoricalSettings = CategoricalSett
         return CategoricalState(counts=xp.zeros(cells.shape, xp.uint16), count=xp.zeros((), xp.float32))
 
     def update(state: CategoricalState, obs: Any) -> CategoricalState:
-        return CategoricalState(state.counts + cells.encode(obs).astype(xp.uint16), state.count + xp.float32(1))
+        return CategoricalState(
+            state.counts + cells.encode(obs).astype(state.counts.dtype), state.count + xp.float32(1)
+        )
+
+    def remove(state: CategoricalState, obs: Any) -> CategoricalState:
+        return CategoricalState(
+            state.counts - cells.encode(obs).astype(state.counts.dtype), state.count - xp.float32(1)
+        )
 
     def features(state: CategoricalState) -> Any:
         count = state.count[beside_entries] + xp.asarray(prior.reshape((1,) * (len(cells.shape) - 1) + prior.shape))
@@ -84,6 +91,8 @@ def categorical(spec: InputSpec, settings: CategoricalSettings = CategoricalSett
         log_prob_at=log_prob_at,
         entropy_at=entropy_at,
         feature_bounds=lambda low, high: (np.zeros(cells.shape, np.float32), np.ones(cells.shape, np.float32)),
+        fade=faded("counts", "count"),
+        remove=remove,
     )
 
 

@@ -66,12 +66,14 @@ def on_features(
     inner = gaussian((settings.features,), std_floor=settings.feature_std_floor, xp=xp)
     assert inner.log_prob_at is not None
     assert inner.feature_bounds is not None
-    log_prob_at, bounds = inner.log_prob_at, inner.feature_bounds(-np.inf, np.inf)
+    assert inner.remove is not None
+    log_prob_at, remove, bounds = inner.log_prob_at, inner.remove, inner.feature_bounds(-np.inf, np.inf)
     return inner._replace(
         update=lambda state, obs: inner.update(state, look(obs)),
         log_prob=lambda state, obs: inner.log_prob(state, look(obs)),
         log_prob_at=lambda theta, obs: log_prob_at(theta, look(obs)),
         feature_bounds=lambda low, high: bounds,
+        remove=lambda state, obs: remove(state, look(obs)),
     )
 
 

@@ -136,9 +136,8 @@ def put(xp: Any, ring: Any, place: Any, obs: Any, axis: int) -> Any:
 
 
 def _either(xp: Any, which: Any, yes: Any, no: Any) -> Any:
-    """Field by field, `yes` where `which` holds, else `no`."""
-
-    def chosen(a: Any, b: Any) -> Any:
-        return xp.where(which[(..., *[None] * (b.ndim - which.ndim))], a, b)
-
-    return type(no)(*(chosen(a, b) for a, b in zip(yes, no, strict=True)))
+    """Field by field, `yes` where `which` holds, else `no`; the states of several parts are a tuple of states."""
+    if not isinstance(no, tuple):
+        return xp.where(which[(..., *[None] * (no.ndim - which.ndim))], yes, no)
+    fields = [_either(xp, which, a, b) for a, b in zip(yes, no, strict=True)]
+    return type(no)(*fields) if hasattr(no, "_fields") else tuple(fields)

@@ -68,6 +68,12 @@ def mixture(spec: InputSpec, each: Callable[..., Marginal], *, xp: Any = None) -
         lows, highs = zip(*found, strict=True)
         return tuple(np.concatenate([np.ravel(bound) for bound in side]) for side in (lows, highs))  # type: ignore[return-value]
 
+    def fade(state: tuple[Any, ...], keep: Any) -> tuple[Any, ...]:
+        return tuple(_given(p.marginal.fade)(inner, keep) for p, inner in zip(pieces, state, strict=True))
+
+    def remove(state: tuple[Any, ...], obs: Any) -> tuple[Any, ...]:
+        return tuple(_given(p.marginal.remove)(inner, taken(p, obs)) for p, inner in zip(pieces, state, strict=True))
+
     known = all(piece.marginal.log_prob_at and piece.marginal.entropy_at for piece in pieces)
     bounded = all(piece.marginal.feature_bounds for piece in pieces)
     floors = [piece.marginal.least_entropy for piece in pieces]
@@ -84,6 +90,8 @@ def mixture(spec: InputSpec, each: Callable[..., Marginal], *, xp: Any = None) -
         else None,
         feature_bounds=bounds if bounded else None,
         least_entropy=None if None in floors else math.fsum(floors),  # type: ignore[arg-type]
+        fade=fade if all(piece.marginal.fade for piece in pieces) else None,
+        remove=remove if all(piece.marginal.remove for piece in pieces) else None,
         exact=all(piece.marginal.exact for piece in pieces),
         told="; ".join(f"{p.spec.source}: {p.marginal.told}" for p in pieces if p.marginal.told),
     )
