@@ -25,6 +25,9 @@ from sadapt.training.settings import Settings
 
 RESTS_ON = ("envs", "motivation", "training", "keys.py")
 """Sources whose change may change what a random agent measures."""
+CHOICES = {"feedback", "bandit", "network", "learner"}
+UNASKED = {"objective", "seed", "total_timesteps", "log_interval", "arms", "imports", *CHOICES}
+"""Settings that random play does not depend on."""
 ELSEWHERE = ":"
 """In the names of worlds that do not come with this program."""
 MOST = 2**24
@@ -63,11 +66,9 @@ def sources() -> str:
 
 
 def named(settings: Settings, seed: int) -> str:
-    """A digest of what random play depends on; the learner and the objective are not among it."""
-    plain = config.to_dict(settings)
-    counts = {"seed": seed, "num_envs": settings.num_envs, "random_episodes": settings.motivation.random_episodes}
-    asked = {"world": plain["world"], "marginal": plain["marginal"], "on_death": settings.motivation.on_death, **counts}
-    text = json.dumps([asked, layout_text(settings)], sort_keys=True)
+    """A digest of the run's settings but for those that random play does not depend on."""
+    asked = {name: value for name, value in config.to_dict(settings).items() if name not in UNASKED}
+    text = json.dumps([asked, seed, layout_text(settings)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
