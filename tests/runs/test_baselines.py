@@ -7,9 +7,11 @@ import pytest
 
 from sadapt import api
 from sadapt.composite import all_changed
+from sadapt.envs.registry import compiled
 from sadapt.motivation.feedback import nobody
 from sadapt.runs import baselines
 from sadapt.training.driver import Measured
+from sadapt.training.presets import preset
 
 from .conftest import small
 
@@ -50,6 +52,10 @@ def test_what_random_play_depends_on_is_measured_anew(place, other):
         baselines.recall(all_changed(settings, other), None)(5, never)
     with pytest.raises(AssertionError, match="measured"):
         baselines.recall(settings, None)(6, never)
+
+
+def test_every_world_is_measured_on_its_own():
+    assert len({baselines.named(preset(world), 5) for world in compiled()}) == len(compiled())
 
 
 @pytest.mark.parametrize(

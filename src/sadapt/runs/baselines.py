@@ -25,6 +25,10 @@ from sadapt.training.settings import Settings
 
 RESTS_ON = ("envs", "motivation", "training", "keys.py")
 """Sources whose change may change what a random agent measures."""
+CHOICES = {"feedback", "bandit", "network", "learner"}
+LENGTHS = {"total_timesteps", "planned_timesteps", "log_interval"}
+UNASKED = {"objective", "seed", "arms", "imports", "start_from", "as_arm", *LENGTHS, *CHOICES}
+"""Settings that random play does not depend on."""
 ELSEWHERE = ":"
 """In the names of worlds that do not come with this program."""
 MOST = 2**24
@@ -63,13 +67,9 @@ def sources() -> str:
 
 
 def named(settings: Settings, seed: int) -> str:
-    """A digest of what random play depends on; the learner and the objective are not among it."""
-    plain = config.to_dict(settings)
-    counts = {"seed": seed, "num_envs": settings.num_envs, "random_episodes": settings.motivation.random_episodes}
-    wanted = settings.motivation
-    memory = {"half_life": wanted.half_life, "window": wanted.window, "on_death": wanted.on_death}
-    asked = {"world": plain["world"], "marginal": plain["marginal"], **memory, **counts}
-    text = json.dumps([asked, layout_text(settings)], sort_keys=True)
+    """A digest of the run's settings but for those that random play does not depend on."""
+    asked = {name: value for name, value in config.to_dict(settings).items() if name not in UNASKED}
+    text = json.dumps([asked, seed, layout_text(settings)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

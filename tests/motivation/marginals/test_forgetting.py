@@ -204,7 +204,7 @@ def test_impossible_memories_are_refused(given, message):
 
 @pytest.mark.parametrize("memory", [MemorySettings(half_life=3.0), MemorySettings(window=3)], ids=["fading", "window"])
 def test_what_has_a_memory_of_its_own_is_refused(memory):
-    with pytest.raises(UserError, match="cannot (fade|take back)"):
+    with pytest.raises(UserError, match=r"cannot (fade|take back)"):
         made("neighbours", memory, PICTURE)
 
 
