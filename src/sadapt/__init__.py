@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         resume,
         settings,
         sweep,
+        table,
         train,
         watch,
     )
@@ -74,6 +75,7 @@ __all__ = [
     "resume",
     "settings",
     "sweep",
+    "table",
     "train",
     "watch",
 ]

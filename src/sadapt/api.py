@@ -37,6 +37,7 @@ from sadapt.studies import (
     list_worlds,
     list_zoo,
     sweep,
+    table,
 )
 from sadapt.training.memory import require_episodes
 from sadapt.training.parts import env_of, marginal_of
@@ -70,6 +71,7 @@ __all__ = [
     "resume",
     "settings",
     "sweep",
+    "table",
     "train",
     "watch",
 ]

@@ -101,6 +101,16 @@ def claims(results: Folder, *, learner: str = "pqn") -> list[Claim]:
     return evaluate(load(results), learner=learner)
 
 
+def table(results: Folder, out: str | Path | None = None) -> Path:
+    """Writes all stored runs into one tidy table, a compressed CSV, as `sadapt table` does."""
+    from sadapt.report.stored import load
+    from sadapt.report.table import FILE, compressed
+
+    file = Path(results) / FILE if out is None else Path(out)
+    file.write_bytes(compressed(load(results), Path(results)))
+    return file
+
+
 def adaptation(results: Folder, *, learner: str = "pqn") -> list[Adaptation]:
     """What adapting costs S-Adapt, world by world, as `sadapt adaptation` does."""
     from sadapt.report.adaptation import measured

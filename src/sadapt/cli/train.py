@@ -39,7 +39,7 @@ examples:
   sadapt train tetris --from RUN --objective extrinsic
                                                      the task, from a policy
   sadapt train gym:CartPole-v1                       a world of Gymnasium
-  sadapt train tetris --stream --half-life 200       no episodes: docs/streams.md
+  sadapt train tetris --stream --half-life 200       without episodes
   sadapt train mine --import my_module               one of your own
   sadapt train maze-small --learner dqn --help       another part's settings"""
 

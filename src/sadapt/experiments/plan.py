@@ -68,9 +68,12 @@ class Source(NamedTuple):
         """An error at the first line from `after` on that holds `word`."""
         line = after + 1
         if word is not None:
-            whole = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
-            lines = enumerate(self.text.splitlines()[after:], after + 1)
-            line = next((number for number, text in lines if whole.search(text.partition("#")[0])), line)
+            lines = [text.partition("#")[0] for text in self.text.splitlines()[after:]]
+            as_key = re.compile(rf"\s*{re.escape(word)}\s*=")
+            anywhere = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+            found = [i for i, text in enumerate(lines) if as_key.match(text)]
+            found += [i for i, text in enumerate(lines) if anywhere.search(text)]
+            line += found[0] if found else 0
         return UserError(f"{self.shown}, line {line}: {message}")
 
 

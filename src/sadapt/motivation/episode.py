@@ -1,8 +1,8 @@
 """Episodes: the one place that resets, counts time, treats deaths, closes episodes and feeds the bandit.
 
-A step of the training program is: the learner acts, the world answers, `absorb` turns the answer into a transition,
-`settle` closes what has ended and begins anew. `begin`, `absorb` and `look` are for one world and vmapped by the
-caller; `settle` is for all worlds side by side, because they share one bandit. `stream` has the rules without resets.
+A step of training is: the learner acts, the world answers, `absorb` turns the answer into a transition, `settle` closes
+what has ended and begins anew. `begin`, `absorb` and `look` are for one world and vmapped by the caller; `settle` is
+for all worlds side by side, which share one bandit. `stream` has the rules without resets.
 """
 
 from __future__ import annotations
@@ -193,8 +193,7 @@ def begin(terms: Terms, fresh: Fresh, arm: Array) -> Episode:
 
 def absorb(terms: Terms, key: Array, episode: Episode, answer: Answer) -> tuple[Episode, Transition]:
     """The world's answer as a transition, -log p_theta(s) asked before s is added to theta."""
-    step, death = answer.step, answer.step.terminated
-    t = episode.t + 1
+    step, death, t = answer.step, answer.step.terminated, episode.t + 1
     world, successor, closed = answer.world, step.obs, t >= terms.horizon
     if terms.on_death.ends:
         closed = closed | death
@@ -258,7 +257,7 @@ def tell(bandit: Bandit, state: BanditState, arms: Array, heard: Array, closed: 
 
 
 def ended_measures(table: tuple[Measure, ...], ended: Episode, entropy: Array) -> dict[str, Array]:
-    """What is told of an episode from its last state and the entropy of its marginal."""
+    """What is told of an episode from its last state and its marginal's entropy."""
     return measures.finished(table, ended.so_far, EndFacts(length=ended.t, entropy=entropy))
 
 

@@ -36,10 +36,6 @@ def mixture(spec: InputSpec, each: Callable[..., Marginal], *, xp: Any = None) -
     pieces = _pieces(spec, [each(part, xp=xp) for part in spec.parts])
     size = pieces[-1].theta.stop
 
-    def taken(piece: Piece, obs: Any) -> Any:
-        part = obs[..., piece.entries]
-        return part.reshape(*part.shape[:-1], *piece.spec.shape).astype(piece.spec.dtype)
-
     def own(piece: Piece, theta: Any) -> Any:
         part = theta[..., piece.theta]
         return part.reshape(*part.shape[:-1], *piece.marginal.feature_shape)
@@ -68,12 +64,6 @@ def mixture(spec: InputSpec, each: Callable[..., Marginal], *, xp: Any = None) -
         lows, highs = zip(*found, strict=True)
         return tuple(np.concatenate([np.ravel(bound) for bound in side]) for side in (lows, highs))  # type: ignore[return-value]
 
-    def fade(state: tuple[Any, ...], keep: Any) -> tuple[Any, ...]:
-        return tuple(_given(p.marginal.fade)(inner, keep) for p, inner in zip(pieces, state, strict=True))
-
-    def remove(state: tuple[Any, ...], obs: Any) -> tuple[Any, ...]:
-        return tuple(_given(p.marginal.remove)(inner, taken(p, obs)) for p, inner in zip(pieces, state, strict=True))
-
     known = all(piece.marginal.log_prob_at and piece.marginal.entropy_at for piece in pieces)
     bounded = all(piece.marginal.feature_bounds for piece in pieces)
     floors = [piece.marginal.least_entropy for piece in pieces]
@@ -90,8 +80,8 @@ def mixture(spec: InputSpec, each: Callable[..., Marginal], *, xp: Any = None) -
         else None,
         feature_bounds=bounds if bounded else None,
         least_entropy=None if None in floors else math.fsum(floors),  # type: ignore[arg-type]
-        fade=fade if all(piece.marginal.fade for piece in pieces) else None,
-        remove=remove if all(piece.marginal.remove for piece in pieces) else None,
+        fade=_fade(pieces),
+        remove=_remove(pieces),
         exact=all(piece.marginal.exact for piece in pieces),
         told="; ".join(f"{p.spec.source}: {p.marginal.told}" for p in pieces if p.marginal.told),
     )
@@ -108,6 +98,30 @@ def _pieces(spec: InputSpec, marginals: list[Marginal]) -> list[Piece]:
         Piece(part, marginal, slice(*entries), slice(*theta))
         for part, marginal, (entries, theta) in zip(spec.parts, marginals, places, strict=True)
     ]
+
+
+def taken(piece: Piece, obs: Any) -> Any:
+    """A part's own entries."""
+    part = obs[..., piece.entries]
+    return part.reshape(*part.shape[:-1], *piece.spec.shape).astype(piece.spec.dtype)
+
+
+def _fade(pieces: list[Piece]) -> Callable[[Any, Any], Any] | None:
+    """All parts fade, where all of them can."""
+    if not all(piece.marginal.fade for piece in pieces):
+        return None
+    return lambda state, keep: tuple(
+        _given(piece.marginal.fade)(inner, keep) for piece, inner in zip(pieces, state, strict=True)
+    )
+
+
+def _remove(pieces: list[Piece]) -> Callable[[Any, Any], Any] | None:
+    """All parts take an observation back, where all of them can."""
+    if not all(piece.marginal.remove for piece in pieces):
+        return None
+    return lambda state, obs: tuple(
+        _given(piece.marginal.remove)(inner, taken(piece, obs)) for piece, inner in zip(pieces, state, strict=True)
+    )
 
 
 def _sum(terms: list[Any]) -> Any:
