@@ -142,6 +142,13 @@ def test_variants_of_an_agent_are_told_apart_by_what_differs(stored):
     assert re.search(r"learner\.gamma .*0\.5", shown(text))
 
 
+def test_the_overview_goes_by_the_plainest_variant_not_by_the_one_with_most_seeds(stored):
+    for seed in (1, 2, 3, 4):
+        store(stored, "maze-small", "s-max", seed, gamma=0.5).rename(stored / f"s-max-gamma=0.5-s{seed}")
+    [block] = gather(stored).blocks
+    assert [len(curve.runs) for curve in block.curves if curve.objective == "s-max"] == [3, 4]
+
+
 def test_the_command_that_repeats_a_run_has_its_settings(stored, capsys):
     store(stored, "maze-small", "s-max", 7, gamma=0.5)
     run = next(run for run in gather(stored).runs if run.seed == 7)

@@ -168,16 +168,23 @@ def _blocks(runs: Sequence[Run]) -> Iterator[Block]:
 
 
 def _curves(runs: Sequence[Run]) -> Iterator[Curve]:
-    """Seeds of the same settings are one curve; the agents in their usual order, the most seeds first."""
+    """Seeds of the same settings are one curve; agents in their usual order, the plainest and most first."""
     alike: dict[str, list[Run]] = {}
     for run in runs:
         alike.setdefault(json.dumps({**run.settings, "seed": 0}, sort_keys=True), []).append(run)
-    groups = sorted(alike.values(), key=lambda group: (_place(group[0]), -len(group), group[0].folder.path))
+    groups = sorted(
+        alike.values(), key=lambda group: (_place(group[0]), _special(group[0]), -len(group), group[0].folder.path)
+    )
     names = labels([group[0].settings for group in groups])
     objectives = [str(group[0].settings["objective"]) for group in groups]
     for number, (group, name) in enumerate(zip(groups, names, strict=True)):
         members = tuple(sorted(group, key=lambda run: (run.seed, run.folder.path)))
         yield Curve(name, objectives[number], objectives[:number].count(objectives[number]), members)
+
+
+def _special(run: Run) -> int:
+    """Settings of its own that a run's folder is called after."""
+    return run.folder.path.name.count("=")
 
 
 def _place(run: Run) -> int:
