@@ -21,7 +21,7 @@ from sadapt.cli.common import (
     require_suffix,
 )
 from sadapt.fields import Count, Seed
-from sadapt.registry import TABLES, import_modules
+from sadapt.registry import import_modules
 
 if TYPE_CHECKING:
     from sadapt.motivation.probe import Report, Room
@@ -41,10 +41,10 @@ class ListCommand:
 
     def run(self) -> None:
         import_modules(self.imports)
-        from sadapt.envs.table import names
+        from sadapt.envs.table import described, names
         from sadapt.output import Column, show, show_json
 
-        records = [_facts(name) for name in names()]
+        records = [described(name) for name in names()]
         if self.json:
             return show_json(records)
         return show(
@@ -118,28 +118,6 @@ class ProbeCommand:
 def _shortened(names: Sequence[str], most: int = 4) -> str:
     """Names in a row; of more than `most`, the first two and how many more there are."""
     return ", ".join(names) if len(names) <= most else f"{', '.join(names[:2])} and {len(names) - 2} more"
-
-
-def _facts(name: str) -> dict[str, Any]:
-    """What `sadapt list` tells about a world: what its row says, or what it says itself once it is made."""
-    found = dict(TABLES["env"][name].hints)
-    if not {"size", "horizon", "actions", "channels", "policies", "unseen", "about"} <= found.keys():
-        from sadapt.envs.registry import make_any
-
-        env = make_any(name)
-        found = {key: getattr(env, key) for key in ("horizon", "actions", "channels", "about")}
-        found |= {"size": env.obs_shape[:-1], "policies": tuple(getattr(env, "scripted", {}))}
-        found["unseen"] = [each for i, each in enumerate(env.channels) if i not in env.marginal_channels]
-    return {
-        "name": name,
-        "size": found["size"],
-        "horizon": found["horizon"],
-        "actions": found["actions"],
-        "channels": found["channels"],
-        "seen_by_marginal": [channel for channel in found["channels"] if channel not in found["unseen"]],
-        "policies": ["random", *found["policies"]],
-        "about": found["about"],
-    }
 
 
 def _show_report(report: Report) -> None:

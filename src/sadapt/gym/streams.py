@@ -16,9 +16,9 @@ from sadapt.gym.motivation import Motivation
 from sadapt.gym.observations import Observations
 from sadapt.gym.reading import reader
 from sadapt.gym.settings import SurpriseSettings, settings_from
-from sadapt.gym.telling import named, time_limit, world_of
+from sadapt.gym.telling import named, time_limit
 from sadapt.gym.views import view
-from sadapt.gym.wrappers import NOT_BEGUN, Motivated, look, row
+from sadapt.gym.wrappers import NOT_BEGUN, One, observed
 from sadapt.motivation.building import IN_STREAMS
 from sadapt.motivation.feedback import COMPARED, RandomAgent, as_plain, nobody, recent, unheard
 from sadapt.motivation.marginals import MAX_COUNT
@@ -103,7 +103,7 @@ class Beside:
         return self._observations.marginal_input(self._observations.entries(batch))
 
 
-class SurpriseStreamWrapper(Motivated, gymnasium.Wrapper):
+class SurpriseStreamWrapper(One, gymnasium.Wrapper):
     """Pays (-1)^alpha * surprise in a stream that never ends, and shows theta, how full it is, and alpha.
 
     `beside` are environments like `env`, which the wrapper itself plays at random: the arm, chosen every `stretch`
@@ -132,14 +132,10 @@ class SurpriseStreamWrapper(Motivated, gymnasium.Wrapper):
         length = memory.window or memory.half_life
         assert length is not None
         steps = round(length) if stretch is None else checked(field_of(Count), "stretch", stretch)
-        read = reader(named(env), env.observation_space, settings.obs_key, 1)
-        self._read, space = read.one, read.space
-        channels, world = settings.marginal_channels, world_of(env)
-        if channels is None and world is not None and world.obs_shape == space.shape:
-            channels = world.marginal_channels
-        self._observations = Observations(named(env), space, channels, read.kinds)
+        self._read = reader(named(env), env.observation_space, settings.obs_key, 1)
+        self._observations = observed(env, self._read, settings)
         self._motivation = self._stream = Endless(1, self._observations, steps, settings, own)
-        given = (settings, self._read, own)
+        given = (settings, self._read.one, own)
         self._beside = Beside(beside, self._observations, steps, 0.5 ** (steps / length), given)
         self._view = view(settings.obs_mode, self._observations, self._stream.theta_bounds(self._observations))
         self.observation_space = self._view.space
@@ -169,15 +165,7 @@ class SurpriseStreamWrapper(Motivated, gymnasium.Wrapper):
         self._beside.step()
         batch, entries = self._entries(obs)
         paid = motivation.absorb(self._observations.marginal_input(entries), np.array([reward], np.float64))
-        info = {
-            **info,
-            "extrinsic_reward": float(reward),
-            "intrinsic_reward": paid.intrinsic.item(),
-            "surprise": paid.surprise.item(),
-            "entropy": paid.entropy.item(),
-            "arm": motivation.arm.item(),
-            "restarted": ended,
-        }
+        info = {**info, **self._told(reward, paid), "restarted": ended}
         if motivation.clock[0] >= motivation.horizon:
             motivation.random = self._beside.random
             told = motivation.close(ONE, paid.entropy)
@@ -189,13 +177,6 @@ class SurpriseStreamWrapper(Motivated, gymnasium.Wrapper):
         for each in self._beside._envs:
             each.close()
         super().close()
-
-    def _entries(self, obs: Any) -> tuple[np.ndarray, np.ndarray]:
-        batch = np.asarray(self._read(obs))[None]
-        return batch, self._observations.entries(batch)
-
-    def _looked(self, batch: np.ndarray, entries: np.ndarray) -> Any:
-        return row(look(self._view, self._stream, batch, entries), 0)
 
 
 def _forgetting(env: gymnasium.Env[Any, Any], options: dict[str, Any]) -> dict[str, Any]:

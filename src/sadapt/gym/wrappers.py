@@ -74,7 +74,31 @@ class Motivated:
         self._motivation.load_state_dict(state)
 
 
-class SurpriseWrapper(Motivated, gymnasium.Wrapper, RecordConstructorArgs):
+class One(Motivated):
+    """Around one environment: what is read of it, shown of it and told of a step."""
+
+    _read: Reader
+    _observations: Observations
+    _view: View
+
+    def _entries(self, obs: Any) -> tuple[np.ndarray, np.ndarray]:
+        batch = np.asarray(self._read.one(obs))[None]
+        return batch, self._observations.entries(batch)
+
+    def _looked(self, batch: np.ndarray, entries: np.ndarray) -> Any:
+        return row(look(self._view, self._motivation, batch, entries), 0)
+
+    def _told(self, reward: Any, paid: Any) -> dict[str, Any]:
+        return {
+            "extrinsic_reward": float(reward),
+            "intrinsic_reward": paid.intrinsic.item(),
+            "surprise": paid.surprise.item(),
+            "entropy": paid.entropy.item(),
+            "arm": self._motivation.arm.item(),
+        }
+
+
+class SurpriseWrapper(One, gymnasium.Wrapper, RecordConstructorArgs):
     """Pays (-1)^alpha * surprise, and shows theta, t/T and alpha beside the observation.
 
     The options are the fields of `sadapt.gym.motivation.SurpriseSettings`. An episode ends with the environment's own,
@@ -107,26 +131,12 @@ class SurpriseWrapper(Motivated, gymnasium.Wrapper, RecordConstructorArgs):
         batch, entries = self._entries(obs)
         paid = motivation.absorb(self._observations.marginal_input(entries), np.array([reward], np.float64))
         truncated = bool(truncated or motivation.clock[0] >= motivation.horizon)
-        info = {
-            **info,
-            "extrinsic_reward": float(reward),
-            "intrinsic_reward": paid.intrinsic.item(),
-            "surprise": paid.surprise.item(),
-            "entropy": paid.entropy.item(),
-            "arm": motivation.arm.item(),
-        }
+        info = {**info, **self._told(reward, paid)}
         if terminated or truncated:
             ended = motivation.close(np.zeros(1, np.intp), paid.entropy)
             info["surprise_episode"] = {name: values[0].tolist() for name, values in ended.items()}
         terminated = bool(terminated or (truncated and motivation.horizon_is_terminal))
         return self._looked(batch, entries), paid.reward.item(), terminated, truncated, info
-
-    def _entries(self, obs: Any) -> tuple[np.ndarray, np.ndarray]:
-        batch = np.asarray(self._read.one(obs))[None]
-        return batch, self._observations.entries(batch)
-
-    def _looked(self, batch: np.ndarray, entries: np.ndarray) -> Any:
-        return row(look(self._view, self._motivation, batch, entries), 0)
 
 
 class SurpriseVectorWrapper(Motivated, VectorWrapper):
@@ -238,11 +248,7 @@ def _composed(
     env: Any, worlds: int, read: Reader, settings: SurpriseSettings, own: Own
 ) -> tuple[Observations, Motivation, View]:
     """What the two wrappers are made of: how observations are read, what is made of them, how it is shown."""
-    source, world, channels = named(env), world_of(env), settings.marginal_channels
-    if channels is None and world is not None and world.obs_shape == read.space.shape:
-        channels = world.marginal_channels
-    sample = functools.cache(lambda: random_entries(env, read))
-    observations = Observations(source, read.space, channels, read.kinds, sample)
+    source, observations = named(env), observed(env, read, settings)
     horizon = time_limit(env) if settings.horizon is None else settings.horizon
     if horizon is None:
         raise UserError(
@@ -250,6 +256,15 @@ def _composed(
         )
     motivation = Motivation(worlds, observations, horizon, settings, own)
     return observations, motivation, view(settings.obs_mode, observations, motivation.theta_bounds(observations))
+
+
+def observed(env: Any, read: Reader, settings: SurpriseSettings) -> Observations:
+    """How observations are read."""
+    world, channels = world_of(env), settings.marginal_channels
+    if channels is None and world is not None and world.obs_shape == read.space.shape:
+        channels = world.marginal_channels
+    sample = functools.cache(lambda: random_entries(env, read))
+    return Observations(named(env), read.space, channels, read.kinds, sample)
 
 
 def look(view: View, motivation: Motivation, obs: Any, entries: np.ndarray) -> Any:

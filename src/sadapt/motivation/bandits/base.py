@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 BanditState = Any
+LEAST = 1e-6
+"""Least weight that anything is divided by."""
 
 
 class Standing(NamedTuple):
@@ -44,3 +46,18 @@ def abandoned(state: BanditState, arm: Any, xp: Any) -> BanditState:
     """The same with one less."""
     one = (xp.arange(len(state.pending)) == arm).astype(xp.float32)
     return state._replace(pending=xp.maximum(state.pending - one, 0))
+
+
+def listened(state: BanditState, arm: Any, feedback: Any, keep: Any, xp: Any) -> BanditState:
+    """The state with one feedback more, all others weighing `keep` of what they did, and one pull of `arm` less.
+
+    Per arm it holds `means` under these weights, their sums (`weights`), squared deviations (`squares`) and `counts`.
+    """
+    pulled = xp.arange(len(state.pending)) == arm
+    one = pulled.astype(xp.float32)
+    weights = keep * state.weights + one
+    away = one * (feedback - state.means)
+    means = state.means + away / xp.maximum(weights, xp.float32(LEAST))
+    squares = keep * state.squares + away * (feedback - means)
+    counts = state.counts + pulled.astype(xp.int32)
+    return abandoned(state, arm, xp)._replace(means=means, weights=weights, squares=squares, counts=counts)

@@ -15,10 +15,7 @@ from typing import Any, NamedTuple
 
 from sadapt.fields import Checked, Count, NotNegative
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun
-
-LEAST = 1e-6
-"""Least weight that anything is divided by."""
+from sadapt.motivation.bandits.base import LEAST, Bandit, Standing, abandoned, begun, listened
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class DiscountedState(NamedTuple):
 def discounted(arms: int, settings: DiscountedSettings = DiscountedSettings(), *, xp: Any = None) -> Bandit:
     """An arm never pulled goes first; equal scores are decided by the larger draw."""
     xp = array_module(xp)
-    index, least = xp.arange(arms), xp.float32(LEAST)
+    least = xp.float32(LEAST)
     keep = xp.float32(1 - 1 / settings.discounted_memory)
 
     def init() -> DiscountedState:
@@ -61,14 +58,7 @@ def discounted(arms: int, settings: DiscountedSettings = DiscountedSettings(), *
         return begun(state, arm, xp), arm
 
     def update(state: DiscountedState, arm: Any, feedback: Any) -> DiscountedState:
-        pulled = index == arm
-        one = pulled.astype(xp.float32)
-        weights = keep * state.weights + one
-        away = one * (feedback - state.means)
-        means = state.means + away / xp.maximum(weights, least)
-        squares = keep * state.squares + away * (feedback - means)
-        counts = state.counts + pulled.astype(xp.int32)
-        return abandon(state, arm)._replace(means=means, weights=weights, squares=squares, counts=counts)
+        return listened(state, arm, feedback, keep, xp)
 
     def abandon(state: DiscountedState, arm: Any) -> DiscountedState:
         return abandoned(state, arm, xp)

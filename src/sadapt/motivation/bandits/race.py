@@ -19,12 +19,10 @@ from typing import Any, NamedTuple
 
 from sadapt.fields import Checked, NotNegative, Share
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun
+from sadapt.motivation.bandits.base import LEAST, Bandit, Standing, abandoned, begun, listened
 
 PRIOR = 2.0
 """Episodes of the spread over all arms that an arm's own spread begins with."""
-LEAST = 1e-6
-"""Least weight that anything is divided by."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,6 @@ class RaceState(NamedTuple):
 def race(arms: int, settings: RaceSettings = RaceSettings(), *, xp: Any = None) -> Bandit:
     """Feedback a + b f gives the same choices as f, for any b > 0; equally often pulled arms go by the larger draw."""
     xp = array_module(xp)
-    index = xp.arange(arms)
     power = xp.float32(1 / max(settings.race_memory, LEAST) - 1)
     least = xp.float32(LEAST)
 
@@ -78,16 +75,9 @@ def race(arms: int, settings: RaceSettings = RaceSettings(), *, xp: Any = None) 
         return begun(state, arm, xp), arm
 
     def update(state: RaceState, arm: Any, feedback: Any) -> RaceState:
-        pulled = index == arm
-        one = pulled.astype(xp.float32)
         heard = state.heard + 1
         fade = xp.power(state.heard.astype(xp.float32) / heard.astype(xp.float32), power)
-        weights = fade * state.weights + one
-        away = one * (feedback - state.means)
-        means = state.means + away / xp.maximum(weights, least)
-        squares = fade * state.squares + away * (feedback - means)
-        counts = state.counts + pulled.astype(xp.int32)
-        return abandon(state, arm)._replace(means=means, weights=weights, squares=squares, counts=counts, heard=heard)
+        return listened(state, arm, feedback, fade, xp)._replace(heard=heard)
 
     def abandon(state: RaceState, arm: Any) -> RaceState:
         return abandoned(state, arm, xp)
