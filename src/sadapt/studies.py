@@ -104,11 +104,9 @@ def claims(results: Folder, *, learner: str = "pqn") -> list[Claim]:
 def table(results: Folder, out: str | Path | None = None) -> Path:
     """Writes all stored runs into one tidy table, a compressed CSV, as `sadapt table` does."""
     from sadapt.report.stored import load
-    from sadapt.report.table import FILE, compressed
+    from sadapt.report.table import write
 
-    file = Path(results) / FILE if out is None else Path(out)
-    file.write_bytes(compressed(load(results), Path(results)))
-    return file
+    return write(load(results), Path(results), None if out is None else Path(out))
 
 
 def adaptation(results: Folder, *, learner: str = "pqn") -> list[Adaptation]:

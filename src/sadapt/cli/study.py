@@ -197,18 +197,14 @@ class TableCommand:
     def run(self) -> None:
         from sadapt.output import Column, show, show_json
         from sadapt.report.stored import load
-        from sadapt.report.table import FILE, compressed, costs
+        from sadapt.report.table import costs, write
 
-        out = self.out or self.results / FILE
-        if not out.name.endswith(".csv.gz"):
-            raise UserError(f"--out must name a .csv.gz file; got {str(out)!r}")
         results = load(self.results)
-        table = compressed(results, self.results)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(table)
+        out = write(results, self.results, self.out)
+        size = out.stat().st_size
         records = [each._asdict() for each in costs(results)]
         if self.json:
-            return show_json({"file": str(out), "bytes": len(table), "costs": records})
+            return show_json({"file": str(out), "bytes": size, "costs": records})
         total = {name: sum(each[name] for each in records) for name in ("runs", "steps", "core_hours")}
         show(
             [*records, {"world": "all", "learner": "", **total}],
@@ -220,7 +216,7 @@ class TableCommand:
                 Column("core_hours", "core-hours", lambda hours: f"{hours:.2f}", right=True),
             ],
         )
-        print(f"{out} has them all, {len(table) / 1e6:.1f} MB")
+        print(f"{out} has them all, {size / 1e6:.1f} MB")
         return _mention(results, drawn=True)
 
 

@@ -68,6 +68,17 @@ def _source(path: Path) -> Path | io.BytesIO:
     return path / FILE
 
 
+def write(results: Results, root: Path, out: Path | None = None) -> Path:
+    """Writes the table, beside the runs if not told where; returns its file."""
+    file = root / FILE if out is None else out
+    if not file.name.endswith(".csv.gz"):
+        raise UserError(f"--out must name a .csv.gz file; got {str(file)!r}")
+    table = compressed(results, root)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(table)
+    return file
+
+
 def compressed(results: Results, root: Path) -> bytes:
     """The table, compressed without a date or a name, so that the same runs give the same bytes."""
     text = io.StringIO()
