@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "options": BASE | {"training"},
     "studies": EVERYTHING | {"zoo"},
     "api": EVERYTHING | {"options", "studies"},
-    "cli": EVERYTHING | {"api", "zoo"},
+    "cli": EVERYTHING | {"studies", "api", "zoo"},
     "__main__": {"cli"},
     "__init__": {"gym", "api"},
 }

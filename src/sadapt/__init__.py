@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         table,
         train,
         watch,
+        write_report,
     )
 
 __version__ = "0.2.0"
@@ -78,6 +79,7 @@ __all__ = [
     "table",
     "train",
     "watch",
+    "write_report",
 ]
 
 when_gymnasium_is_there()

@@ -38,6 +38,7 @@ from sadapt.studies import (
     list_zoo,
     sweep,
     table,
+    write_report,
 )
 from sadapt.training.memory import require_episodes
 from sadapt.training.parts import env_of, marginal_of
@@ -74,6 +75,7 @@ __all__ = [
     "table",
     "train",
     "watch",
+    "write_report",
 ]
 Run = str | Path | RunFolder
 """A folder of a run, what `train` returned, an exported policy, or `zoo:NAME`."""

@@ -19,6 +19,7 @@ from sadapt.runs.listing import Comparison, Listed
 if TYPE_CHECKING:
     from sadapt.experiments.claims import Claim
     from sadapt.report.adaptation import Adaptation
+    from sadapt.report.page.gather import Study
 
 Folder = str | Path
 
@@ -107,6 +108,28 @@ def table(results: Folder, out: str | Path | None = None) -> Path:
     from sadapt.report.table import write
 
     return write(load(results), Path(results), None if out is None else Path(out))
+
+
+def write_report(folder: Folder = "runs", out: Folder | None = None) -> Path:
+    """Shows a folder of runs as one HTML file that opens offline, as `sadapt report` does: `folder`/report.html."""
+    from sadapt.report.page.document import require_plotly, write
+    from sadapt.report.page.gather import gather, require_folder, require_runs
+
+    require_plotly()
+    study = gather(require_folder(Path(folder)))
+    require_runs(study)
+    return write(study.root / "report.html" if out is None else Path(out), page_of(study))
+
+
+def page_of(study: Study) -> str:
+    """The page of runs, with the claims of every learner among them."""
+    from sadapt.experiments.claims import as_records, evaluate
+    from sadapt.report.page.document import page
+    from sadapt.report.stored import load
+
+    results = load(study.root) if study.blocks else None
+    told = {name: as_records(evaluate(results, learner=name)) for name in study.learners} if results else {}
+    return page(study, results, told)
 
 
 def adaptation(results: Folder, *, learner: str = "pqn") -> list[Adaptation]:

@@ -53,25 +53,24 @@ class ReportCommand:
         import_modules(self.imports)
         out = self.out or self.folder / "report.html"
         require_suffix("--out", out, (".html", ".htm"))
-        if not self.folder.is_dir():
-            raise UserError(f"{self.folder} is not a folder: name one that holds runs, such as runs or results")
-        from sadapt.report.page.document import require_plotly, write
-        from sadapt.report.page.gather import gather, require_runs
+        from sadapt.report.page.document import require_plotly
+        from sadapt.report.page.gather import gather, require_folder
+        from sadapt.studies import write_report
 
         require_plotly()
+        require_folder(self.folder)
         if self.films:
             _film(gather(self.folder))
         if self.watch:
-            return self._follow(out)
-        study = gather(self.folder)
-        require_runs(study)
-        print(write(out, _page(study)))
-        return None
+            self._follow(out)
+        else:
+            print(write_report(self.folder, out))
 
     def _follow(self, out: Path) -> None:
         """Builds the page again and again; the last one, which nobody will replace, no longer loads itself."""
         from sadapt.report.page.document import live, write
         from sadapt.report.page.gather import gather
+        from sadapt.studies import page_of
 
         before: object = None
         text = ""
@@ -81,7 +80,7 @@ class ReportCommand:
                 now = sorted(_stamps(self.folder))
                 if now != before:
                     study = gather(self.folder)
-                    text = _page(study)
+                    text = page_of(study)
                     write(out, live(text, self.every))
                     before = now
                     print(f"{time.strftime('%H:%M:%S')} {_standing(study)}", file=sys.stderr, flush=True)
@@ -89,17 +88,6 @@ class ReportCommand:
         finally:
             if text:
                 write(out, text)
-
-
-def _page(study: Study) -> str:
-    """The page of a study, with the claims of every learner that it has runs of."""
-    from sadapt.experiments.claims import as_records, evaluate
-    from sadapt.report.page.document import page
-    from sadapt.report.stored import load
-
-    results = load(study.root) if study.blocks else None
-    claims = {name: as_records(evaluate(results, learner=name)) for name in study.learners} if results else {}
-    return page(study, results, claims)
 
 
 def _film(study: Study) -> None:

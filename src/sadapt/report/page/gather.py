@@ -121,6 +121,13 @@ def gather(root: Path) -> Study:
     return Study(root, tuple(_blocks(runs)), tuple(each for each in found if isinstance(each, Broken)))
 
 
+def require_folder(root: Path) -> Path:
+    """Refuses what is no folder."""
+    if not root.is_dir():
+        raise UserError(f"{root} is not a folder: name one that holds runs, such as runs or results")
+    return root
+
+
 def require_runs(study: Study) -> None:
     """Refuses a folder without a single run of ours."""
     if study.blocks:
