@@ -1,0 +1,123 @@
+"""How well an agent follows a world whose season changes: on the right arm, how soon after a change, at what loss.
+
+Season i is arm i's: the first is S-Max's, the second S-Min's. A season's rows of metrics are those between two rows in
+which it changed; of a run's seasons the later half counts, when its arms have been learned.
+
+    right     share of the decisions on the season's arm, after its first tenth
+    recovery  share of the season until nine tenths of the decisions are there; 1 if they never are
+    value     mean distance from what a random agent has now, in the arm's own direction
+    regret    what is missing to the oracle's value, relative to what the worse single objective misses
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from sadapt.motivation.objectives import ARMS, OBJECTIVES
+from sadapt.report.statistics import Interval, interval
+from sadapt.report.stored import Group
+
+SETTLED = 0.1
+"""Share of a season within which an agent should have found its arm."""
+NEARLY = 0.9
+"""Share of the decisions that counts as found."""
+COLUMNS = ("season", "changes")
+"""What a world with seasons counts."""
+
+
+class Season(NamedTuple):
+    """Some rows of a run, all in one season."""
+
+    number: int
+    rows: np.ndarray
+
+
+class Followed(NamedTuple):
+    """What one agent made of the seasons."""
+
+    agent: str
+    right: Interval
+    recovery: Interval
+    value: Interval
+    regret: Interval | None
+    """None where there is no oracle, or not both single objectives."""
+    task: tuple[float, ...]
+    """The task's return of a stretch in each of the seasons."""
+    seeds: int
+
+
+def seasons_of(season: np.ndarray, changes: np.ndarray) -> list[Season]:
+    """The later half of the seasons of one run, from each row's share of the second season and its changes."""
+    inside = np.isfinite(season) & (changes == 0)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(int)))
+    found = [Season(round(float(season[a])), np.arange(a, b)) for a, b in edges.reshape(-1, 2)]
+    return found[len(found) // 2 :]
+
+
+def followed(groups: Mapping[str, Group], oracle: str = "oracle") -> list[Followed]:
+    """Every agent; the groups are called by their agents' names, among them the oracle and both single objectives."""
+    values = {name: _over(group, _value) for name, group in groups.items()}
+    best, worse = values.get(oracle), None
+    if best is not None and all(OBJECTIVES[arm].title in values for arm in ARMS):
+        worse = min((values[OBJECTIVES[arm].title] for arm in ARMS), key=np.mean)
+    return [
+        Followed(
+            agent=name,
+            right=_interval(_over(group, _right)),
+            recovery=_interval(_over(group, _recovery)),
+            value=_interval(values[name]),
+            regret=None if best is None or worse is None else interval((best, values[name], worse), _regret),
+            task=tuple(float(np.mean(_over(group, _task, number))) for number in range(len(ARMS))),
+            seeds=len(group.seeds),
+        )
+        for name, group in groups.items()
+    ]
+
+
+Measure = Callable[[dict[str, np.ndarray], Season], float]
+
+
+def _over(group: Group, measure: Measure, number: int | None = None) -> np.ndarray:
+    """Per seed, the mean of a measure over the seasons that count, or over those of one number."""
+    found = []
+    for place in range(len(group.seeds)):
+        columns = {name: values[place] for name, values in group.columns.items()}
+        some = seasons_of(columns["season"] / columns["length"], columns["changes"])
+        found.append(np.mean([measure(columns, each) for each in some if number in (None, each.number)]))
+    return np.array(found)
+
+
+def _on_its_arm(columns: dict[str, np.ndarray], season: Season) -> np.ndarray:
+    alpha = columns["alpha"][season.rows]
+    return alpha if season.number else 1 - alpha
+
+
+def _right(columns: dict[str, np.ndarray], season: Season) -> float:
+    shares = _on_its_arm(columns, season)
+    return float(np.mean(shares[int(SETTLED * len(shares)) :]))
+
+
+def _recovery(columns: dict[str, np.ndarray], season: Season) -> float:
+    there = _on_its_arm(columns, season) >= NEARLY
+    return float(np.argmax(there) / len(there)) if there.any() else 1.0
+
+
+def _value(columns: dict[str, np.ndarray], season: Season) -> float:
+    return float(np.nanmean(columns["pushed"][season.rows]))
+
+
+def _task(columns: dict[str, np.ndarray], season: Season) -> float:
+    return float(np.nanmean(columns["return"][season.rows]))
+
+
+def _interval(values: np.ndarray) -> Interval:
+    return interval((values,), lambda each: each.mean(axis=-1))
+
+
+def _regret(best: np.ndarray, mine: np.ndarray, worse: np.ndarray) -> np.ndarray:
+    top = best.mean(axis=-1)
+    found: np.ndarray = (top - mine.mean(axis=-1)) / (top - worse.mean(axis=-1))
+    return found
