@@ -3,8 +3,8 @@
 cd examples
 sadapt train seasons --stream --calendar 1 --import oracle --feedback season --bandit told
 
-Nothing in the package knows of oracles: a feedback may read any measure of a stretch, a world's own counters among them,
-and a bandit may do with it what it likes.
+Nothing in the package knows of oracles: a feedback may read any measure of a stretch, the world's counters too, and a
+bandit may do with it what it likes.
 """
 
 from __future__ import annotations
