@@ -10,7 +10,7 @@ import pytest
 from sadapt.errors import UserError
 from sadapt.motivation.bandits import ucb
 from sadapt.motivation.episode import Answer, Fresh
-from sadapt.motivation.feedback import away_from_random, recent, unheard, with_units
+from sadapt.motivation.feedback import at_once, away_from_random, recent, unheard, with_units
 from sadapt.motivation.marginals import bernoulli
 from sadapt.motivation.marginals.forgetting import fading
 from sadapt.motivation.stream import Stretches, stream
@@ -28,7 +28,7 @@ def rules_of(env, *, marginal=None, on_death="end", death_is_terminal=False):
         feedback=away_from_random("surprise", signed=True),
         on_death=on_death,
         horizon=env.horizon,
-        stretches=Stretches(steps=STRETCH, random_envs=1, keep=0.5),
+        stretches=Stretches(steps=STRETCH, random_envs=1),
         death_is_terminal=death_is_terminal,
     )
 
@@ -75,6 +75,8 @@ def test_the_bandit_is_heard_and_asked_every_stretch_and_nothing_else_stops():
     ):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(found[-1][2].t, 2 * STRETCH)
+    later = np.stack([np.asarray(each[4].surprise) for each in found[STRETCH:]])
+    np.testing.assert_allclose(found[-1][1].mean["surprise"], later[:, 2].mean(), rtol=1e-5)
     for *_, transition, _ in found:  # beyond the world's horizon, too
         assert not np.asarray(transition.closed).any()
         assert not np.asarray(transition.terminal).any()
@@ -97,6 +99,14 @@ def test_a_death_ends_the_values_of_those_who_are_paid_by_the_task():
     env = line(cells=4)
     *_, transition, _ = played(env, rules_of(env, death_is_terminal=True), [RIGHT, STAY, STAY], 3)[-1]
     assert transition.terminal.tolist() == [True, False, False]
+
+
+def test_the_random_agent_is_that_of_several_worlds_at_once():
+    values = np.array([1.0, 3.0, 5.0, 7.0], np.float32)
+    random = at_once({"entropy": jnp.asarray(values), "surprise": jnp.asarray(values - 4.0)}, jnp)
+    assert {name: float(each) for name, each in random.mean.items()} == {"entropy": 4.0, "surprise": 0.0}
+    np.testing.assert_allclose([random.std["entropy"], random.unit["surprise"]], np.sqrt(5.0), rtol=1e-6)
+    assert float(random.unit["entropy"]) == 4.0
 
 
 def test_the_random_agent_is_that_of_late():

@@ -170,6 +170,13 @@ def unheard() -> RandomAgent:
     return RandomAgent(mean=nothing, std=nothing, weight=np.float32(0))
 
 
+def at_once(found: Mapping[str, Any], xp: Any) -> RandomAgent:
+    """The random agent as several of its worlds show it at the same time."""
+    mean = {name: xp.mean(values) for name, values in found.items()}
+    std = {name: xp.std(values) for name, values in found.items()}
+    return with_units(RandomAgent(mean, std, weight=xp.float32(len(next(iter(found.values()))))), xp)
+
+
 def recent(random: RandomAgent, found: Mapping[str, Any], keep: float, xp: Any) -> RandomAgent:
     """Means and deviations with the latest measurements, what was known before weighing `keep` of what it did."""
     new = xp.float32(len(next(iter(found.values()))))

@@ -2,8 +2,9 @@
 
 A stretch is `stretch` steps on one arm. At its end the bandit hears how far it was from what a random agent has *now*,
 and chooses again; world, theta and clock go on. A world that ends by itself starts afresh, seen as a fresh world or as
-a shock, and theta goes on. The random agent is a stream too: some worlds beside the others always act at random, and
-what their latest stretches came to fades as fast as the marginal does.
+a shock, and theta goes on. The random agent is a stream too: some worlds beside the others always act at random, and a
+stretch is compared with theirs at the same time. What they came to before would not do: after a change of the world it
+is off in one direction, which speaks for one arm and against the other.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from sadapt.motivation.episode import (
     judged,
     look,
 )
-from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, recent
+from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, at_once
 from sadapt.motivation.marginals import MAX_COUNT, Marginal
 
 Array = jax.Array
@@ -47,8 +48,6 @@ class Stretches(NamedTuple):
     """In a stretch."""
     random_envs: int
     """Worlds that always act at random."""
-    keep: float
-    """What is left of what random worlds have shown, a stretch later."""
 
 
 def stream(
@@ -122,7 +121,7 @@ def settle(
             ended._replace(t=jnp.full_like(ended.t, stretches.steps)),
             jax.vmap(terms.marginal.entropy)(ended.marginal),
         )
-        now = recent(random, {name: told[name][-others:] for name in COMPARED}, stretches.keep, jnp)
+        now = at_once({name: told[name][-others:] for name in COMPARED}, jnp)
         mine = {name: values[:-others] for name, values in told.items()}
         everywhere = jnp.ones_like(closed[:-others])
         state, summary, arms = judged(terms, key, state, now, ended.arm[:-others], mine, everywhere)

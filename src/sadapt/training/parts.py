@@ -124,11 +124,11 @@ def memory_of(horizon: int, wanted: MotivationSettings) -> MemorySettings:
 
 
 def stretches_of(horizon: int, wanted: MotivationSettings) -> Stretches:
-    """How a stream is cut into decisions; random worlds are forgotten as fast as the marginal forgets."""
+    """How a stream is cut into decisions."""
     memory = memory_of(horizon, wanted)
     half_life = memory.half_life or memory.window or math.inf
     steps = wanted.stretch or (1 if math.isinf(half_life) else round(half_life))
-    return Stretches(steps=steps, random_envs=wanted.random_envs, keep=0.5 ** (steps / half_life))
+    return Stretches(steps=steps, random_envs=wanted.random_envs)
 
 
 def objective_of(settings: Settings) -> Objective:
