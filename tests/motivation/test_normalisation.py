@@ -251,3 +251,51 @@ def test_the_floor_of_the_deviation_is_a_setting():
     arm, time, one = np.zeros(4, np.int32), np.zeros(4, np.int32), np.ones(4, np.float32)
     state = normaliser.update(normaliser.init(), arm, time, one)
     np.testing.assert_array_equal(normaliser.apply(state, arm, time, 3 * one), np.full(4, 4.0))
+
+
+def test_what_fades_weighs_less_with_every_batch():
+    """Weights 1/4, 1/2 and 1 for three batches of two rewards each."""
+    batches = np.array([[1.0, 3.0], [4.0, 4.0], [7.0, 1.0]], np.float32)
+    fading, state = running(1, HORIZON, keep=0.5), running(1, HORIZON, keep=0.5).init()
+    nobody = jnp.zeros(2, jnp.int32)
+    for rewards in batches:
+        state = fading.update(state, nobody, nobody, jnp.asarray(rewards))
+    weights = np.repeat([0.25, 0.5, 1.0], 2)
+    mean = np.average(batches.ravel(), weights=weights)
+    np.testing.assert_allclose(state.mean[0, 0], mean, rtol=1e-6)
+    variance = np.average((batches.ravel() - mean) ** 2, weights=weights)
+    np.testing.assert_allclose(state.variance[0], variance, rtol=1e-5)
+
+
+def test_a_level_that_changes_is_forgotten():
+    """Rewards around 5, then around 60: a moment later they are around 0 again, and of deviation one."""
+    rewards = np.random.default_rng(0).normal(size=(400, 64)).astype(np.float32)
+    rewards += np.repeat([5.0, 60.0], 200)[:, None].astype(np.float32)
+    fading, nobody = running(1, HORIZON, keep=0.5 ** (1 / 10)), jnp.zeros(64, jnp.int32)
+
+    def one(state, reward):
+        state = fading.update(state, nobody, nobody, reward)
+        return state, fading.apply(state, nobody, nobody, reward)
+
+    paid = np.asarray(jax.lax.scan(one, fading.init(), jnp.asarray(rewards))[1])
+    for late in (paid[100:200], paid[350:]):
+        assert abs(late.mean()) < 0.1
+        assert late.std() == pytest.approx(1.0, abs=0.1)
+
+
+def test_forgetting_nothing_is_the_same_to_the_byte():
+    rewards = np.random.default_rng(1).normal(size=(20, 8)).astype(np.float32)
+    nobody = jnp.zeros(8, jnp.int32)
+    usual, endless = (
+        build_normaliser(OBJECTIVES["s-min"], HORIZON, PaymentSettings(), **each)
+        for each in ({}, {"half_life": np.inf})
+    )
+    states = [usual.init(), endless.init()]
+    for reward in rewards:
+        states = [
+            each.update(state, nobody, nobody, jnp.asarray(reward))
+            for each, state in zip((usual, endless), states, strict=True)
+        ]
+    for one, other in zip(*states, strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype

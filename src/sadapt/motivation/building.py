@@ -63,8 +63,10 @@ def build_bandit(row: Objective, choice: Choice, own: Own, *, xp: Any = None) ->
     return made("bandit", Bandit, choice, own, len(ARMS), xp=xp)
 
 
-def build_normaliser(row: Objective, horizon: int, wanted: PaymentSettings, *, xp: Any = None) -> Normaliser:
-    """Running statistics of the rewards, where they are normalised."""
+def build_normaliser(
+    row: Objective, horizon: int, wanted: PaymentSettings, *, half_life: float = math.inf, xp: Any = None
+) -> Normaliser:
+    """Running statistics of the rewards, where they are normalised; with a half-life in steps of all worlds."""
     if row.reward is None or not wanted.normalise:
         return unnormalised()
     return running(
@@ -73,5 +75,6 @@ def build_normaliser(row: Objective, horizon: int, wanted: PaymentSettings, *, x
         baseline=wanted.baseline,
         std_floor=wanted.reward_std_floor,
         clip=wanted.reward_clip,
+        keep=None if math.isinf(half_life) else 0.5 ** (1 / half_life),
         xp=xp,
     )

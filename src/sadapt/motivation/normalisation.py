@@ -2,7 +2,8 @@
 
 z = clip((r - mean[arm, time]) / std[arm]).  With baseline "global" there is one mean per arm (the paper's); with "time"
 there is one per arm and time step, which changes no policy's rank when all episodes have the same length and leaves
-only what actions can influence in the scale.
+only what actions can influence in the scale. In a stream the statistics fade as theta does: what a season adds to
+every reward would else drown what actions add to it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class RunningState(NamedTuple):
 
 
 class Normaliser(NamedTuple):
-    """Running statistics over all rewards so far; arguments may have any equal shape."""
+    """Running statistics over all rewards so far, or over those of late; arguments may have any equal shape."""
 
     init: Callable[[], NormaliserState]
     update: Callable[[NormaliserState, Any, Any, Any], NormaliserState]
@@ -44,6 +45,8 @@ class Slots(NamedTuple):
 
     arms: int
     slots: int
+    keep: float | None
+    """What is left of a reward's weight when the next batch comes; None forgets nothing."""
     xp: Any
 
     def place(self, arm: Any, time: Any) -> Any:
@@ -67,17 +70,21 @@ def running(
     centre: bool = True,
     std_floor: float = 1e-4,
     clip: float = float("inf"),
+    keep: float | None = None,
     xp: Any = None,
 ) -> Normaliser:
-    """Mean and deviation of everything seen so far, merged batch by batch (Chan's form of Welford's update)."""
+    """Mean and deviation of everything seen so far, merged batch by batch (Chan's form of Welford's update).
+
+    With `keep` what was seen before weighs so much of what it did whenever a batch comes.
+    """
     if baseline not in ("global", "time"):
         raise UserError(f"unknown reward baseline {baseline!r}: choose 'global' or 'time'")
     xp = array_module(xp)
-    at = Slots(arms, horizon if baseline == "time" else 1, xp)
+    at = Slots(arms, horizon if baseline == "time" else 1, keep, xp)
 
     def init() -> RunningState:
         return RunningState(
-            count=xp.zeros((arms, at.slots), xp.int32),
+            count=xp.zeros((arms, at.slots), xp.int32 if keep is None else xp.float32),
             mean=xp.zeros((arms, at.slots), xp.float32),
             lost=xp.zeros((arms, at.slots), xp.float32),
             variance=xp.zeros((arms,), xp.float32),
@@ -100,7 +107,8 @@ def merge(at: Slots, state: RunningState, arm: Any, time: Any, reward: Any) -> R
     where = at.place(arm, time)
     away = reward - state.mean.reshape(-1)[where]
     added = at.sums(where, xp.ones(where.shape, xp.int32))
-    count = state.count + added
+    before = state.count if at.keep is None else xp.float32(at.keep) * state.count
+    count = before + added.astype(before.dtype)
     new = added.astype(xp.float32)
     shift = at.sums(where, away) / xp.maximum(new, 1)
     share = new / xp.maximum(count, 1).astype(xp.float32)

@@ -76,9 +76,10 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
     ends: Any = {"feedback": feedback, "on_death": on_death, "horizon": horizon, "death_is_terminal": not row.intrinsic}
     if wanted.stream:
         rules = stream(env, marginal, bandit, stretches=stretches_of(horizon, wanted), **ends)
+        normaliser = build_normaliser(row, 1, wanted, half_life=remembered(horizon, wanted))
     else:
         rules = episodes(env, marginal, bandit, horizon_is_terminal=wanted.horizon_is_terminal(row), **ends)
-    normaliser = build_normaliser(row, 1 if wanted.stream else rules.horizon, wanted)
+        normaliser = build_normaliser(row, rules.horizon, wanted)
     sizes = Sizes(
         num_envs=settings.num_envs,
         total_steps=settings.total_timesteps,
@@ -125,10 +126,15 @@ def memory_of(horizon: int, wanted: MotivationSettings) -> MemorySettings:
 
 def stretches_of(horizon: int, wanted: MotivationSettings) -> Stretches:
     """How a stream is cut into decisions."""
-    memory = memory_of(horizon, wanted)
-    half_life = memory.half_life or memory.window or math.inf
+    half_life = remembered(horizon, wanted)
     steps = wanted.stretch or (1 if math.isinf(half_life) else round(half_life))
     return Stretches(steps=steps, random_envs=wanted.random_envs)
+
+
+def remembered(horizon: int, wanted: MotivationSettings) -> float:
+    """Steps that the marginal's memory goes back, about: its half-life or its window."""
+    memory = memory_of(horizon, wanted)
+    return memory.half_life or memory.window or math.inf
 
 
 def objective_of(settings: Settings) -> Objective:
