@@ -101,6 +101,22 @@ def test_every_setting_has_a_row_and_a_meaning():
     assert DQNSettings().target_network_frequency == 1_000
 
 
+@pytest.mark.parametrize("page", [*pages(), ROOT / "CHANGELOG.md"], ids=name_of)
+def test_the_tables_that_a_page_asks_for_are_there(page):
+    from tables import filled
+
+    text = page.read_text(encoding="utf-8")
+    assert not re.findall(r"^<!-- table:", filled(text), re.M)
+
+
+def test_a_sentence_about_tables_asks_for_none():
+    from tables import filled
+
+    said = "Tables are read off the program (`<!-- table: ... -->`)."
+    assert filled(said) == said
+    assert filled("<!-- table: parts bandit -->").startswith("| name |")
+
+
 @pytest.mark.parametrize("learner", ["pqn", "dqn", "ppo"])
 def test_every_column_is_explained(learner):
     page = (DOCS / "metrics.md").read_text(encoding="utf-8")
