@@ -23,12 +23,16 @@ from tables import filled  # noqa: E402 (the folders above are where it is)
 
 FENCED = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s#]+)(#[^)\s]*)?\)")
-PAGES = {"contributing.md": ROOT / "CONTRIBUTING.md", "changelog.md": ROOT / "CHANGELOG.md"}
-"""Pages that are files of the project's root."""
+PAGES = {
+    "contributing.md": ROOT / "CONTRIBUTING.md",
+    "changelog.md": ROOT / "CHANGELOG.md",
+    "stored-runs.md": ROOT / "results/README.md",
+}
+"""Pages that are files outside of docs/."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages that are files of the root, and the notebooks as pages."""
+    """Adds the pages that are files outside of docs/, and the notebooks as pages."""
     for uri, source in PAGES.items():
         files.append(File.generated(config, uri, content=source.read_text(encoding="utf-8")))
     for source in sorted((HERE / "notebooks").glob("*.ipynb")):

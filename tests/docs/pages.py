@@ -25,10 +25,11 @@ class Block(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """README, CONTRIBUTING and every page of the site; the rules of worlds are parts of pages."""
+    """README, CONTRIBUTING, the stored runs' and every page of the site; the rules of worlds are parts of pages."""
     return [
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
+        ROOT / "results/README.md",
         *(p for p in sorted(DOCS.rglob("*.md")) if p.parent.name != "rules"),
     ]
 

@@ -168,11 +168,17 @@ def runnable(block: Block) -> str:
     )
 
 
+STANDS_FOR = {"results/README.md": {"again": "results"}}
+"""Folders that a page makes in hours, and what is there already in their place."""
+
+
 def run_page(page: Path, folder: Path, programs: Path) -> str:
     """What a page's blocks print, run one after another in the folder."""
     write_files(page, folder)
     if "results" in page.read_text(encoding="utf-8"):
         shutil.copytree(ROOT / "results", folder / "results", ignore=shutil.ignore_patterns(*LEFT_OUT))
+    for made, instead in STANDS_FOR.get(name_of(page), {}).items():
+        (folder / made).symlink_to(folder / instead)
     env, said = environment(folder, programs), ""
     for number, block in enumerate(each for each in blocks(page) if each.language in RUN and not each.title):
         text = runnable(block)

@@ -23,7 +23,13 @@ sys.path.insert(0, str(DOCS))
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 LONGEST_README = 200
 LARGEST_FILM = 3_000_000
-GENERATED = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+GENERATED = {
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "stored-runs.md": "results/README.md",
+}
+ON_SITE = {ROOT / "README.md", *(ROOT / source for source in GENERATED.values())}
+"""Pages outside of docs/ that the site has too."""
 
 
 def anchors(page: Path) -> set[str]:
@@ -44,6 +50,7 @@ def test_links_lead_somewhere(page):
         there = page if not path else page.parent / path
         assert there.exists(), target
         assert not anchor or anchor in anchors(there), target
+        assert there.suffix != ".md" or DOCS in there.resolve().parents or there.resolve() in ON_SITE, target
 
 
 def test_the_navigation_has_every_page():
