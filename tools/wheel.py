@@ -41,7 +41,7 @@ def build(dist: Path) -> Path:
 
 
 def check_contents(wheel: Path) -> None:
-    """Refuses a wheel that is too large, or lacks what is no Python: maps, experiments, claims, trained policies and more."""
+    """Refuses a wheel that is too large, or lacks what is no Python: maps, experiments, claims, trained policies."""
     if wheel.stat().st_size > LARGEST:
         raise SystemExit(f"{wheel} has {wheel.stat().st_size:,} bytes; at most {LARGEST:,} are wanted")
     inside = set(zipfile.ZipFile(wheel).namelist())
