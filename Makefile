@@ -56,7 +56,7 @@ bench: .venv/.ready-bench ## measure speed on one core, beside Stable-Baselines3
 
 docs: .venv/.ready-docs ## build the documentation site into site/, with warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "the site is site/index.html"
+	@echo "the site is site/index.html; to search in it: $(BIN)/python -m http.server --directory site"
 
 wheel: .venv/.ready ## build the wheel into dist/, install it in a clean environment and try it there
 	$(BIN)/python tools/wheel.py

@@ -19,17 +19,20 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 sys.path[:0] = [str(HERE), str(ROOT / "src")]
 
-from tables import TABLES_OF  # noqa: E402 (the folders above are where it is)
+from tables import filled  # noqa: E402 (the folders above are where it is)
 
 FENCED = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s#]+)(#[^)\s]*)?\)")
-ASKED = re.compile(r"<!-- table: ([\w.: -]+?) -->")
-PAGES = {"contributing.md": ROOT / "CONTRIBUTING.md", "changelog.md": ROOT / "CHANGELOG.md"}
-"""Pages that are files of the project's root."""
+PAGES = {
+    "contributing.md": ROOT / "CONTRIBUTING.md",
+    "changelog.md": ROOT / "CHANGELOG.md",
+    "stored-runs.md": ROOT / "results/README.md",
+}
+"""Pages that are files outside of docs/."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages that are files of the root, and the notebooks as pages."""
+    """Adds the pages that are files outside of docs/, and the notebooks as pages."""
     for uri, source in PAGES.items():
         files.append(File.generated(config, uri, content=source.read_text(encoding="utf-8")))
     for source in sorted((HERE / "notebooks").glob("*.ipynb")):
@@ -39,18 +42,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """A page's text, ready for Markdown."""
-    markdown = ASKED.sub(lambda found: asked(found[1].split()), markdown)
+    markdown = filled(markdown)
     where = PAGES.get(page.file.src_uri, HERE / page.file.src_uri).parent
     text, end = "", 0
     for block in FENCED.finditer(markdown):
         text += prose(markdown[end : block.start()], where, page, config, files) + block[0]
         end = block.end()
     return text + prose(markdown[end:], where, page, config, files)
-
-
-def asked(words: list[str]) -> str:
-    """A table of `tables.py`."""
-    return TABLES_OF[words[0]](*words[1:])
 
 
 def prose(text: str, where: Path, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import itertools
 import math
+import re
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -131,3 +132,14 @@ def api(module: str, *elsewhere: str) -> str:
 
 TABLES_OF = {"settings": settings, "settings-of": settings_of, "parts": parts, "api": api}
 """What a page asks for by `<!-- table: NAME WORDS -->`."""
+ASKED = re.compile(r"^<!-- table: (.+?) -->$", re.M)
+"""On a line of its own: where a sentence only speaks of it, nothing is asked for."""
+
+
+def filled(markdown: str) -> str:
+    """A page's text with the tables that it asks for."""
+    return ASKED.sub(lambda found: _asked(*found[1].split()), markdown)
+
+
+def _asked(name: str, *words: str) -> str:
+    return TABLES_OF[name](*words)

@@ -13,6 +13,16 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 LARGEST = 12 * 2**20
 """Bytes that the wheel may have."""
+FILM = "tetris.gif"
+COMMANDS = (
+    "--version",
+    "list",
+    "sweep",
+    "zoo",
+    f"watch zoo:tetris --out {FILM}",
+    "probe maze-small --episodes 2",
+    "claims results",
+)
 
 
 def run(*words: str | Path, cwd: Path = ROOT) -> str:
@@ -31,12 +41,12 @@ def build(dist: Path) -> Path:
 
 
 def check_contents(wheel: Path) -> None:
-    """Refuses a wheel that is too large, or lacks what is no Python: maps, experiments, claims, the mark of types."""
+    """Refuses a wheel that is too large, or lacks what is no Python: maps, experiments, claims, trained policies."""
     if wheel.stat().st_size > LARGEST:
         raise SystemExit(f"{wheel} has {wheel.stat().st_size:,} bytes; at most {LARGEST:,} are wanted")
     inside = set(zipfile.ZipFile(wheel).namelist())
     source = ROOT / "src"
-    data = [path for path in (source / "sadapt").rglob("*") if path.suffix in (".txt", ".toml", ".typed")]
+    data = [path for path in (source / "sadapt").rglob("*.*") if path.suffix not in (".py", ".pyc")]
     missing = [str(path.relative_to(source)) for path in data if str(path.relative_to(source)) not in inside]
     if missing:
         raise SystemExit(f"{wheel} lacks {', '.join(missing)}")
@@ -54,10 +64,10 @@ def try_it(wheel: Path, folder: Path) -> list[str]:
     where = run(programs / "python", "-c", "import sadapt; print(sadapt.__file__)", cwd=empty)
     if not where.startswith(str(place)):
         raise SystemExit(f"the clean environment imports sadapt from {where}")
-    commands = (["--version"], ["list"], ["sweep"], ["probe", "maze-small", "--episodes", "2"], ["claims", "results"])
-    return [
-        f"sadapt {' '.join(each)}: {run(programs / 'sadapt', *each, cwd=empty).splitlines()[0]}" for each in commands
-    ]
+    said = [f"sadapt {line}: {run(programs / 'sadapt', *line.split(), cwd=empty).splitlines()[0]}" for line in COMMANDS]
+    if not (empty / FILM).read_bytes().startswith(b"GIF8"):
+        raise SystemExit(f"sadapt watch zoo:tetris wrote no film into {FILM}")
+    return said
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from sadapt.benchmarks import arithmetic, growth, roofline
 from sadapt.benchmarks.arithmetic import Cost
+from sadapt.benchmarks.jaxprs import carried
 from sadapt.benchmarks.roofline import Device, steps_per_second
 from sadapt.envs.layout import parse
 from sadapt.training.program import build
@@ -47,6 +48,18 @@ def test_a_loop_costs_as_often_as_it_runs(function, products):
     matrix = 4 * SIZE**2
     assert 3 * products * matrix <= found.bytes <= 9 * products * matrix
     assert products <= found.kernels <= 5 * products + 5
+
+
+def test_a_loops_state_is_told_from_its_constants_and_slices():
+    def loop(constant, first, second, rows):
+        def body(state, row):
+            return (state[0] + constant * row, state[1] * row), row.sum()
+
+        return jax.lax.scan(body, (first, second), rows)
+
+    vector = jnp.ones(4)
+    (equation,) = jax.make_jaxpr(loop)(jnp.float32(2), vector, vector, jnp.ones((4, 4))).eqns
+    assert carried(equation) == (1, 2)
 
 
 def test_memory_in_use_is_what_goes_in_and_what_is_needed_in_between():

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import dedent
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
-FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?[^\n]*\n(.*?)^```$', re.M | re.S)
+FENCE = re.compile(r'^( *)```(\w*)(?: title="([^"]+)")?[^\n]*\n(.*?)^\1```$', re.M | re.S)
 NOT_HERE = [module for module in ("minigrid", "stable_baselines3") if find_spec(module) is None]
 
 
@@ -25,10 +26,11 @@ class Block(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """README, CONTRIBUTING and every page of the site; the rules of worlds are parts of pages."""
+    """README, CONTRIBUTING, the stored runs' and every page of the site; the rules of worlds are parts of pages."""
     return [
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
+        ROOT / "results/README.md",
         *(p for p in sorted(DOCS.rglob("*.md")) if p.parent.name != "rules"),
     ]
 
@@ -38,7 +40,8 @@ def name_of(page: Path) -> str:
 
 
 def blocks(page: Path) -> list[Block]:
-    return [Block(*found) for found in FENCE.findall(page.read_text(encoding="utf-8"))]
+    found = FENCE.findall(page.read_text(encoding="utf-8"))
+    return [Block(language, title, dedent(text)) for _, language, title, text in found]
 
 
 def commands(block: Block) -> list[str]:

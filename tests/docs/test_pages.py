@@ -23,7 +23,13 @@ sys.path.insert(0, str(DOCS))
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 LONGEST_README = 200
 LARGEST_FILM = 3_000_000
-GENERATED = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+GENERATED = {
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "stored-runs.md": "results/README.md",
+}
+ON_SITE = {ROOT / "README.md", *(ROOT / source for source in GENERATED.values())}
+"""Pages outside of docs/ that the site has too."""
 
 
 def anchors(page: Path) -> set[str]:
@@ -44,6 +50,7 @@ def test_links_lead_somewhere(page):
         there = page if not path else page.parent / path
         assert there.exists(), target
         assert not anchor or anchor in anchors(there), target
+        assert there.suffix != ".md" or DOCS in there.resolve().parents or there.resolve() in ON_SITE, target
 
 
 def test_the_navigation_has_every_page():
@@ -99,6 +106,22 @@ def test_every_setting_has_a_row_and_a_meaning():
     assert row == "| `--target-network-frequency` | 1000 | Environment steps between copies into the target network. |"
     assert "`--import`" in page
     assert DQNSettings().target_network_frequency == 1_000
+
+
+@pytest.mark.parametrize("page", [*pages(), ROOT / "CHANGELOG.md"], ids=name_of)
+def test_the_tables_that_a_page_asks_for_are_there(page):
+    from tables import filled
+
+    text = page.read_text(encoding="utf-8")
+    assert not re.findall(r"^<!-- table:", filled(text), re.M)
+
+
+def test_a_sentence_about_tables_asks_for_none():
+    from tables import filled
+
+    said = "Tables are read off the program (`<!-- table: ... -->`)."
+    assert filled(said) == said
+    assert filled("<!-- table: parts bandit -->").startswith("| name |")
 
 
 @pytest.mark.parametrize("learner", ["pqn", "dqn", "ppo"])

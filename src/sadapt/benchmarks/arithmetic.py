@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
-from sadapt.benchmarks.jaxprs import inside
+from sadapt.benchmarks.jaxprs import carried, inside
 
 FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "while", "iota"})
 """Instructions that no kernel is launched for; those of a loop are its body's."""
@@ -66,8 +66,7 @@ def _whole(program: ClosedJaxpr, donated: tuple[int, ...]) -> tuple[Cost, Cost]:
     told = _told(_compiled(program, donated))
     loops, once = NOTHING, NOTHING
     for equation in _loops(program.jaxpr):
-        constant, carried = equation.params["num_consts"], equation.params["num_carry"]
-        whole, alone = _whole(equation.params["jaxpr"], tuple(range(constant, constant + carried)))
+        whole, alone = _whole(equation.params["jaxpr"], carried(equation))
         loops, once = loops + whole * equation.params["length"], once + alone
     outside = Cost(told.flops - once.flops, told.bytes - once.bytes, told.kernels)
     return Cost(*(max(each, 0.0) for each in outside)) + loops, told
