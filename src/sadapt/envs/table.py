@@ -117,7 +117,7 @@ BUTTERFLIES = Family(
     unseen=("catcher",),  # else lowering surprise would mean standing still
 )
 SEASONS = Family(
-    "a garden that is calm and wild by turns",
+    "a garden with calm and wild seasons",
     ("wall", "agent", "goal", "butterfly"),
     GRID_ACTIONS,
     ("still", "walker", "chaser", "avoider", "gardener"),
