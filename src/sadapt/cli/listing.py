@@ -19,11 +19,11 @@ Folder = Annotated[Path, tyro.conf.Positional, arg(metavar="DIR", help_behavior_
 
 @dataclass(frozen=True)
 class RunsCommand:
-    """List the runs below a folder: how they stand, and what they have come to.
+    """List the runs in a folder: their state, progress and latest results.
 
     examples:
       sadapt runs                     every run in runs/
-      sadapt runs results --json      those of a sweep, for a program
+      sadapt runs results --json      those of a sweep, as JSON
     """
 
     folder: Folder = Path("runs")
@@ -70,7 +70,7 @@ def _on(each: Any) -> str:
 class CompareCommand:
     """Show what differs between two runs: settings, how they were made, and results.
 
-    Results are means over the last tenth of the rows up to the last step that both runs have come to.
+    Results are means over the last tenth of the rows, up to the last step that both runs have reached.
     """
 
     run_path: First

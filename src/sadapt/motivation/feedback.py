@@ -47,10 +47,10 @@ class Feedback(NamedTuple):
 
 @dataclass(frozen=True)
 class FeedbackSettings(Checked):
-    """What counts as far away."""
+    """How the distance from a random agent is counted."""
 
     signed: bool = False
-    """Count what was moved against the arm's own direction as negative."""
+    """Whether a move against the arm's direction counts as negative."""
 
 
 def with_units(random: RandomAgent, xp: Any) -> RandomAgent:

@@ -34,9 +34,9 @@ class Options(Checked):
     tensorboard: bool = True
     """Write TensorBoard events into the run's folder."""
     clock: bool = True
-    """Write the pace into metrics.csv; without it, equal runs give equal files."""
+    """Write the speed into metrics.csv; without it, equal runs give equal files."""
     track: bool = False
-    """Log to Weights & Biases (extra `wandb`; WANDB_MODE=offline keeps it here)."""
+    """Log to Weights & Biases (extra `wandb`; WANDB_MODE=offline logs locally)."""
 
 
 class Progress(NamedTuple):

@@ -23,9 +23,9 @@ class DiscountedSettings(Checked):
     """How long feedback is remembered, and how eagerly the other arm is tried."""
 
     discounted_memory: Count = 500
-    """Feedbacks that are remembered, about."""
+    """Approximate number of feedback values remembered."""
     discounted_c: NotNegative = 1.0
-    """Exploration of the bandit, in deviations of the feedback."""
+    """Exploration bonus, in standard deviations of the feedback."""
 
 
 class DiscountedState(NamedTuple):

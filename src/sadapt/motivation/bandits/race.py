@@ -30,9 +30,9 @@ class RaceSettings(Checked):
     """When arms are told apart."""
 
     race_z: NotNegative = 4.0
-    """Standard errors between the recent means of two arms from which on the worse one is out."""
+    """Standard errors between the recent means of two arms at which the worse one is out."""
     race_memory: Share = 0.3
-    """Share of the past that is remembered."""
+    """Share of past episodes that is remembered."""
 
 
 class RaceState(NamedTuple):

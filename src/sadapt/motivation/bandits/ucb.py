@@ -17,7 +17,7 @@ class UCBSettings(Checked):
     """How eagerly the other arm is tried."""
 
     ucb_c: NotNegative = math.sqrt(2)
-    """Exploration of the bandit."""
+    """Exploration bonus."""
 
 
 class MeansState(NamedTuple):

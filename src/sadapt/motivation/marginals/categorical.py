@@ -28,9 +28,9 @@ class CategoricalSettings(Checked):
     """What the categories of a cell are."""
 
     categories: Count | None = None
-    """Values that a whole number can have, the least counted as the first; None takes all between its bounds."""
+    """Number of values an integer entry can take, counted from its lower bound; by default all within its bounds."""
     one_hot: OneHot = "auto"
-    """Whether the channels of a cell are one category, one of them set, or none; auto asks the world."""
+    """Whether the channels of a cell are one category, with one of them set, or none; auto asks the world."""
 
 
 class CategoricalState(NamedTuple):

@@ -30,10 +30,10 @@ BLOCK = 64
 
 @dataclass(frozen=True)
 class FeatureSettings(Checked):
-    """Which features of a picture are modelled."""
+    """Which features of an image are modelled."""
 
     features: Count = 32
-    """Numbers that the random convolution makes of a picture."""
+    """Number of features that the random convolution extracts from an image."""
     feature_seed: Whole = 0
     """Seed of the random convolution."""
 
@@ -43,7 +43,7 @@ class GaussianFeatureSettings(FeatureSettings):
     """How features are modelled."""
 
     feature_std_floor: Positive = 0.05
-    """Least standard deviation of a feature, in units of its deviation under random play."""
+    """Smallest standard deviation of a feature, in units of its standard deviation under random play."""
 
 
 class Filters(NamedTuple):

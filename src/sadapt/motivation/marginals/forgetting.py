@@ -27,9 +27,9 @@ class MemorySettings(Checked):
     """What the marginal forgets."""
 
     half_life: HalfLife | None = None
-    """Steps in which what the marginal has seen fades to half; none if not given, in a stream half the horizon."""
+    """Steps in which an observation's weight in the marginal halves; by default none, in a stream half the horizon."""
     window: Count | None = None
-    """Latest observations that the marginal remembers, in place of a half-life."""
+    """Number of latest observations that the marginal remembers, instead of a half-life."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

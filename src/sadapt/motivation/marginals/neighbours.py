@@ -30,11 +30,11 @@ class NeighbourSettings(FeatureSettings):
     """How particles are compared."""
 
     neighbours: Count = 3
-    """Which nearest neighbour's distance is taken, k."""
+    """Which nearest neighbour's distance is used, k."""
     particles: Count = 128
     """Latest observations of an episode that are kept and compared."""
     least_distance: Positive = 0.05
-    """Neighbours count as no closer than this, in deviations of random play."""
+    """Smallest distance that counts, in standard deviations of random play."""
 
 
 class ParticleState(NamedTuple):

@@ -17,7 +17,7 @@ class MixtureSettings(AutoSettings):
     """How the parts of a world are modelled."""
 
     part_marginals: str = ""
-    """Marginals of parts by name, as in `image=categorical,direction=kt`; all others are auto's."""
+    """Marginals of parts by name, as in `image=categorical,direction=kt`; auto picks the others."""
 
 
 def of_parts(spec: InputSpec, settings: MixtureSettings = MixtureSettings(), *, xp: Any = None) -> Marginal:
