@@ -177,7 +177,7 @@ def test_there_and_back_loses_nothing_that_both_have(batch):
 
 
 def test_names_that_collide_are_refused():
-    with pytest.raises(UserError, match="'rate' of the learner 'clumsy' is one of the payment too: call it otherwise"):
+    with pytest.raises(UserError, match="'rate' of the learner 'clumsy' is also one of the payment: rename it"):
         Run(learner="clumsy")
     with pytest.raises(UserError, match="'batch' of the bandit 'forgetful' is one of the learner 'slow' too"):
         changed(Run(), "bandit", "forgetful")

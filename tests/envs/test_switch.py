@@ -148,5 +148,5 @@ def test_what_does_not_fit_is_refused(name, message):
 
 
 def test_channels_must_have_names_of_their_own():
-    with pytest.raises(UserError, match="'cat' has two channels of one name"):
+    with pytest.raises(UserError, match="'cat' has two channels with the same name"):
         switch(replace(CAT, channels=("floor", "floor")), DOG)

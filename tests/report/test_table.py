@@ -80,7 +80,7 @@ def test_mistakes(stored, tmp_path, capsys):
     with pytest.raises(UserError, match="holds no runs"):
         sadapt.report.load(tmp_path / "nowhere")
     (tmp_path / "a.csv.gz").write_bytes(b"no table")
-    with pytest.raises(UserError, match="is no table of runs"):
+    with pytest.raises(UserError, match="is not a table of runs"):
         sadapt.report.load(tmp_path / "a.csv.gz")
 
 

@@ -46,7 +46,7 @@ def project(folder, config: str | None = None):
 def test_somebody_elses_folder_is_refused_and_left_alone(tmp_path, config, overwrite):
     folder = project(tmp_path / "proj", config)
     before = contents(folder)
-    with pytest.raises(UserError, match=r"not a run's of sadapt \(.*\).*new or an empty folder"):
+    with pytest.raises(UserError, match=r"not from a sadapt run \(.*\).*new folder, an empty one"):
         api.train(small(), out=folder, options=QUIET, overwrite=overwrite)
     assert contents(folder) == before
 

@@ -112,7 +112,7 @@ class ClaimsCommand:
         if not found.pairs and not found.comparisons and not found.lonely:
             example = nearest_miss(results, others)
             raise UserError(
-                f"{self.results} and {folder} have no runs in common: runs are compared with those of the same "
+                f"{self.results} and {folder} have no runs in common: runs are compared only with runs of the same "
                 "settings (world, agent, learner, steps and all others but the seed), and there are none"
                 + (f"; {example}" if example else "")
             )
@@ -216,7 +216,7 @@ class TableCommand:
                 Column("core_hours", "core-hours", lambda hours: f"{hours:.2f}", right=True),
             ],
         )
-        print(f"{out} has them all, {size / 1e6:.1f} MB")
+        print(f"{out} holds them all, {size / 1e6:.1f} MB")
         return _mention(results, drawn=True)
 
 

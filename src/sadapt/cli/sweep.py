@@ -120,7 +120,7 @@ class SweepCommand:
             done = len(sweep.experiment.runs) - len(sweep.left())
             raise Stop(
                 f"stopped; {done} of {len(sweep.experiment.runs)} runs are finished, the others are saved: "
-                "the same command goes on",
+                "the same command continues",
                 130,
             ) from None
         if failures:

@@ -77,7 +77,7 @@ class ProbeCommand:
     obs_key: OptionalName = None
     """Which part of a dictionary observation to use, in Gymnasium worlds that have one."""
     marginal: Annotated[str, arg(metavar="NAME")] = "auto"
-    """Distribution fitted to observations: auto (by observation space), bernoulli, kt, categorical, ..., or your own."""
+    """Distribution fitted to observations: auto (by their space), bernoulli, kt, categorical, ..., or your own."""
     pseudo_count: Annotated[float | None, DisallowNone, arg(metavar="FLOAT", help_behavior_hint="")] = None
     """All-zero observations added at the start of every episode, if the marginal has this setting; by default none."""
     plot: OptionalFile = None

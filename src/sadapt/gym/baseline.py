@@ -24,7 +24,7 @@ def estimate_random(
     the wrapper that will use the numbers. A signal that is dead already in random play is said to be so.
     """
     if not isinstance(episodes, int) or episodes < 1:
-        raise UserError(f"episodes is {episodes!r}; it must be a whole number from 1")
+        raise UserError(f"episodes is {episodes!r}; it must be an integer of at least 1")
     silent = {**options, "objective": "extrinsic", "obs_mode": "none", "normalise": False, "h_random": None,
               "random": None, "intrinsic_scale": 1.0, "extrinsic_scale": 0.0}  # fmt: skip
     env.action_space.seed(seed)

@@ -227,7 +227,7 @@ class SurpriseVectorWrapper(Motivated, VectorWrapper):
         late = (self._motivation.clock >= self._motivation.horizon) & ~over
         if late.any():
             raise UserError(
-                f"the episode in world {int(np.argmax(late))} goes on after the horizon of {self._motivation.horizon} "
+                f"the episode in world {int(np.argmax(late))} continues past the horizon of {self._motivation.horizon} "
                 "steps: make the worlds with this max_episode_steps, or give the wrapper their longer horizon"
             )
 

@@ -74,7 +74,7 @@ class Player:
             self._episode, surprise = self._after(key, self._episode, jnp.asarray(seen))
             self._surprise = float(surprise)
         if self.step >= self.horizon:
-            raise UserError(f"the episode is over after {self.horizon} steps: call player.reset(obs) to begin another")
+            raise UserError(f"the episode is over after {self.horizon} steps: call player.reset(obs) to start another")
         self._key, key = jax.random.split(self._key)
         return int(self._act(key, self._episode))
 

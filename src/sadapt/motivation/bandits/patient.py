@@ -19,7 +19,7 @@ def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
         return bandit
     xp = array_module(xp)
     if not isinstance(bandit.init(), MeansState):
-        raise UserError("patience is for bandits that keep means and counts, as ucb does: use 0 with others")
+        raise UserError("patience is for bandits that keep means and counts, like ucb: use 0 with others")
 
     def select(draws: Any, state: MeansState) -> tuple[MeansState, Any]:
         pulls = state.counts.astype(xp.float32) + state.pending

@@ -116,7 +116,7 @@ def _of_numbers(spec: InputSpec, categories: int | None, xp: Any) -> Cells:
     size = spec.values if categories is None else categories
     if spec.spacing is None or size is None or not 2 <= size <= MOST:
         raise UserError(
-            f"a categorical marginal needs whole numbers with 2 to {MOST} values; {spec.source!r} gives "
+            f"a categorical marginal needs integers with 2 to {MOST} values; {spec.source!r} gives "
             f"{np.dtype(spec.dtype)} values in [{np.min(spec.low):g}, {np.max(spec.high):g}]: "
             + ("use --marginal gaussian" if spec.spacing is None else "give --categories, or use --marginal gaussian")
         )

@@ -85,8 +85,8 @@ def sliding(marginal: Marginal, spec: InputSpec, window: int, *, xp: Any = None)
     remove, xp = marginal.remove, array_module(xp)
     if remove is None:
         raise UserError(
-            f"the marginal of {spec.source!r} cannot take back what it was told (it has no `remove`): use another, or "
-            "--half-life in place of --window"
+            f"the marginal of {spec.source!r} cannot remove observations (it has no `remove`): use another, or "
+            "--half-life instead of --window"
         )
     if window >= MAX_COUNT:
         raise UserError(f"--window must be less than {MAX_COUNT}; got {window}")
