@@ -102,7 +102,7 @@ IMPORTED: list[str] = []
 def register(
     kind: str, name: str, factory: Callable[..., Any] | str, settings: type | None = None, **hints: Any
 ) -> None:
-    """Makes a part known by name, in every command and file; `settings` is a frozen dataclass with defaults."""
+    """Registers a part by name, for every command and file; `settings` is a frozen dataclass with defaults."""
     if kind not in TABLES:
         raise UserError(f"unknown kind of part {kind!r}: {nearest(kind, KINDS)}")
     if not isinstance(name, str) or not name or name.startswith("-") or any(letter.isspace() for letter in name):

@@ -99,7 +99,7 @@ class CompareCommand:
                 out.print("The settings are the same." if title == "setting" else "Both were made by the same program.")
         out.print()
         if found.identical:
-            return out.print("Their rows of metrics are the same, but for the pace.")
+            return out.print("Their rows of metrics are the same, except for the speed.")
         if found.until is None:
             return out.print("There are no rows of metrics in both of them to compare.")
         figure = lambda value: f"{value:.4g}"  # noqa: E731

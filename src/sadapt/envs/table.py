@@ -293,7 +293,7 @@ for _suite, _about, _hints in (
 
 
 def names() -> tuple[str, ...]:
-    """Every world that has a name of its own, families left out."""
+    """The names of all built-in worlds, without families such as `gym:`."""
     return tuple(name for name in TABLES["env"] if not name.endswith(":"))
 
 

@@ -87,7 +87,7 @@ def of_entropy(settings: FeedbackSettings = FeedbackSettings(), *, xp: Any = Non
 
 
 def of_surprise(settings: FeedbackSettings = FeedbackSettings(), *, xp: Any = None) -> Feedback:
-    """By the episode's mean surprise, as the authors' program has it unless told otherwise."""
+    """By the episode's mean surprise, the default of the authors' code."""
     return away_from_random("surprise", signed=settings.signed, xp=xp)
 
 

@@ -89,7 +89,7 @@ class Agent:
         return ARMS.index(name)
 
     def act_in(self, key: Array, episode: Episode, epsilon: float = 0.0) -> Array:
-        """Best action in one episode under way, or a random one with probability epsilon."""
+        """Best action in a running episode, or a random one with probability epsilon."""
         coin, choice = jax.random.uniform(key, (2,))
         anything = (choice * self.env.num_actions).astype(jnp.int32)
         if self.program.learner.policy is None:

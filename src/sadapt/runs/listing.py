@@ -25,7 +25,7 @@ ABOUT = ("version", "revision", "command")
 
 
 class Listed(NamedTuple):
-    """How a run stands."""
+    """The state of a run."""
 
     run: str
     state: str
@@ -145,7 +145,7 @@ class Comparison(NamedTuple):
     """Whether all rows are the same, but for the pace."""
 
     def as_dict(self) -> dict[str, Any]:
-        """In the types that JSON knows."""
+        """As JSON types."""
         return {
             **self._asdict(),
             "settings": [each._asdict() for each in self.settings],

@@ -27,7 +27,7 @@ TELLING = 5.0
 
 @dataclass(frozen=True)
 class Options(Checked):
-    """How a run is kept; nothing here changes what it learns."""
+    """How a run is stored; nothing here changes what it learns."""
 
     checkpoint_interval: Limit = 300.0
     """Seconds between checkpoints."""

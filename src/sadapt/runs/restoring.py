@@ -71,8 +71,8 @@ def restore(folder: RunFolder, shapes: TrainState, wanted: Settings | None = Non
             log.warning("checkpoint %s is not used: %s", path, damage)
     if paths:
         raise UserError(
-            f"no checkpoint of {folder} can be used ({', '.join(path.name for path in paths)}), so it cannot be resumed "
-            f"and is left as it is: {folder.anew()}"
+            f"no checkpoint of {folder} can be used ({', '.join(path.name for path in paths)}), so it cannot be "
+            f"resumed and is left as it is: {folder.anew()}"
         )
     return None
 

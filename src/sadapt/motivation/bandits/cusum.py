@@ -71,7 +71,7 @@ def inner(state: CusumState) -> DiscountedState:
 
 
 def cusum(arms: int, settings: CusumSettings = CusumSettings(), *, xp: Any = None) -> Bandit:
-    """`discounted` with changes noticed; the first draw decides whether the arm pulled least is tried."""
+    """`discounted` that restarts when it detects a change; at random, it tries the least-pulled arm."""
     xp = array_module(xp)
     base = discounted(arms, settings, xp=xp)
     index, memory = xp.arange(arms), xp.float32(settings.cusum_memory)

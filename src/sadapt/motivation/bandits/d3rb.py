@@ -43,7 +43,7 @@ class D3RBState(NamedTuple):
 
 
 def d3rb(arms: int, settings: D3RBSettings = D3RBSettings(), *, xp: Any = None) -> Bandit:
-    """Regret balancing with estimates that double; an arm never pulled goes first, ties fall to the larger draw."""
+    """Regret balancing with estimates that double; an arm never pulled goes first, ties are broken at random."""
     xp = array_module(xp)
     index = xp.arange(arms)
 

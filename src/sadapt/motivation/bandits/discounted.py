@@ -39,7 +39,7 @@ class DiscountedState(NamedTuple):
 
 
 def discounted(arms: int, settings: DiscountedSettings = DiscountedSettings(), *, xp: Any = None) -> Bandit:
-    """An arm never pulled goes first; equal scores are decided by the larger draw."""
+    """UCB with a fading memory; an arm never pulled goes first, ties are broken at random."""
     xp = array_module(xp)
     least = xp.float32(LEAST)
     keep = xp.float32(1 - 1 / settings.discounted_memory)

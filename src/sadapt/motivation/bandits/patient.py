@@ -11,9 +11,9 @@ from sadapt.motivation.bandits.ucb import MeansState
 
 
 def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
-    """The first `episodes` take the arms by turns and are then forgotten.
+    """The arms take turns in the first `episodes`, which are then forgotten.
 
-    While the learner knows nothing, feedback tells which arm is learned first, not which one is worth more.
+    While the learner knows nothing, feedback shows which arm is learned first, not which one is worth more.
     """
     if episodes <= 0:
         return bandit

@@ -60,7 +60,7 @@ class Filters(NamedTuple):
 def on_features(
     spec: InputSpec, settings: GaussianFeatureSettings = GaussianFeatureSettings(), *, xp: Any = None
 ) -> Marginal:
-    """The Gaussian marginal of a picture's features: log p and H are densities of these, not of pixels."""
+    """A Gaussian marginal over an image's features: log p and H are densities of these, not of pixels."""
     xp = array_module(xp)
     look = features_of(spec, settings, xp)
     inner = gaussian((settings.features,), std_floor=settings.feature_std_floor, xp=xp)

@@ -47,7 +47,7 @@ class ParticleState(NamedTuple):
 def nearest_neighbours(
     spec: InputSpec, settings: NeighbourSettings = NeighbourSettings(), *, xp: Any = None
 ) -> Marginal:
-    """The estimate over a picture's features; before there is any neighbour, a standard normal's values."""
+    """An estimate over an image's features; before there is any neighbour, a standard normal's values."""
     xp = array_module(xp)
     return particles(features_of(spec, settings, xp), settings, xp)
 
