@@ -111,7 +111,7 @@ def table(results: Folder, out: str | Path | None = None) -> Path:
 
 
 def write_report(folder: Folder = "runs", out: Folder | None = None) -> Path:
-    """Shows a folder of runs as one HTML file that opens offline, as `sadapt report` does; default: `folder`/report.html."""
+    """Writes a folder of runs as one offline HTML file, as `sadapt report` does; by default `folder`/report.html."""
     from sadapt.report.page.document import require_plotly, write
     from sadapt.report.page.gather import gather, require_folder, require_runs
 
