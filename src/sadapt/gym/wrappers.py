@@ -102,7 +102,7 @@ class SurpriseWrapper(One, gymnasium.Wrapper, RecordConstructorArgs):
     """Pays (-1)^alpha * surprise, and shows theta, t/T and alpha along with the observation.
 
     The options are the fields of `sadapt.gym.motivation.SurpriseSettings`. An episode ends with the environment's own,
-    or after `horizon` steps; theta ends with it, so a truncated episode is also marked as terminated if surprise is paid.
+    or after `horizon` steps; theta ends with it, so truncation also counts as termination if surprise is paid.
     """
 
     def __init__(
