@@ -237,7 +237,7 @@ def test_modules_are_imported_from_where_the_program_was_started(module):
         ("def broken(:\n", "--import my_module: SyntaxError"),
         (
             "from sadapt.registry import register\nregister('bandit', 'ucb', print)",
-            "--import my_module: the bandit 'ucb' is registered already",
+            "--import my_module: the bandit 'ucb' is already registered",
         ),
     ],
 )
