@@ -66,7 +66,7 @@ COMMANDS = {
     "watch": Row("runs", "WatchCommand", "film a trained agent", compiles=True),
     "plot": Row("runs", "PlotCommand", "draw the learning curves of runs"),
     "export": Row("runs", "ExportCommand", "write a run's policy into one file"),
-    "sweep": Row("sweep", "SweepCommand", "run all runs of a figure, or of your own experiment"),
+    "sweep": Row("sweep", "SweepCommand", "train all runs of a figure, or of your own experiment"),
     "figures": Row("study", "FiguresCommand", "draw the paper's figures from stored runs"),
     "claims": Row("study", "ClaimsCommand", "check which of the paper's claims stored runs support"),
     "adaptation": Row("study", "AdaptationCommand", "measure what adapting costs S-Adapt, world by world"),

@@ -27,7 +27,7 @@ Results = Annotated[Path, arg(metavar="DIR")]
 
 @dataclass(frozen=True)
 class SweepCommand:
-    """Run all runs of a figure, or of your own experiment file. After any stop, the same command continues.
+    """Train all runs of a figure, or of your own experiment file. After any stop, the same command continues.
 
     examples:
       sadapt sweep                           list the built-in experiments
