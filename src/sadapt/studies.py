@@ -54,7 +54,7 @@ def sweep(
     imports: Sequence[str] = (),
     on_done: Callable[[RunFolder, bool], None] | None = None,
 ) -> list[RunFolder]:
-    """Trains all unfinished runs of a figure or a TOML file, as `sadapt sweep` does; returns all runs of the experiment.
+    """Trains all unfinished runs of a figure or a TOML file, as `sadapt sweep` does; returns all its runs.
 
     `on_done` is called with every run that ends, and whether it finished. `Stop` is raised if any run has failed.
     """

@@ -57,7 +57,7 @@ def test_an_empty_name_is_refused(tmp_path, monkeypatch, capsys):
         api.train(small(), out="", options=QUIET)
     for words in (["--out", ""], ["--overwrite", "--out", ""]):
         assert main(["train", "tetris", *words]) == 2
-        assert "empty word was given after --out" in capsys.readouterr().err
+        assert "empty argument was given after --out" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
