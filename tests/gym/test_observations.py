@@ -315,5 +315,5 @@ def test_a_dictionary_with_one_part_that_can_be_seen_is_that_part():
 
 
 def test_a_key_that_means_nothing_is_refused():
-    with pytest.raises(UserError, match="no dictionary, so obs_key x means nothing"):
+    with pytest.raises(UserError, match="no dictionary observations, so obs_key x does not apply"):
         SurpriseWrapper(Lamps(), "s-min", obs_key="x")
