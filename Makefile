@@ -18,7 +18,7 @@ help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3] [WORKERS=2] [REV=HEAD] [SEED=1] [INPUTS=2000]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: .venv/.ready ## train S-Adapt on Tetris, draw its curve and film it beside a random agent
+demo: .venv/.ready ## train S-Adapt on Tetris, draw its curve and film it next to a random agent
 	$(BIN)/sadapt probe tetris
 	$(BIN)/sadapt train tetris $(DEMO)
 	$(BIN)/sadapt train tetris --objective random --total-timesteps 20000 --out demo/random --overwrite --quiet
@@ -27,7 +27,7 @@ demo: .venv/.ready ## train S-Adapt on Tetris, draw its curve and film it beside
 	$(BIN)/sadapt watch demo/s-adapt --compare demo/random --out demo/film.gif
 	@echo; echo "the curve is demo/curve.png, the film is demo/film.gif, the run is demo/s-adapt"
 
-test: .venv/.ready-test ## lint, format, types (beside the first tests) and every test that is not marked slow
+test: .venv/.ready-test ## lint, format, types (in parallel with the tests) and every test that is not marked slow
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(BIN)/mypy & types=$$!; \
@@ -42,16 +42,16 @@ lint: .venv/.ready-test ## ruff, its format, and mypy
 slow: .venv/.ready-slow ## the learning tests, minutes each
 	$(BIN)/pytest -m slow -n $(WORKERS) --dist worksteal
 
-soak: .venv/.ready-test ## kill training twenty times a learner and twenty times in its first seconds, and compare the end
+soak: .venv/.ready-test ## kill training twenty times per learner and twenty times in its first seconds, and compare the results
 	SADAPT_KILLS=20 $(BIN)/pytest tests/runs/test_kill.py -n $(WORKERS)
 
-fuzz: .venv/.ready-test ## meet INPUTS damaged files and wrong command lines of seed SEED, ten minutes on two cores
+fuzz: .venv/.ready-test ## try INPUTS damaged files and wrong command lines of seed SEED, ten minutes on two cores
 	$(BIN)/python -m tools.fuzz --seed $(SEED) --inputs $(INPUTS) --workers $(WORKERS) $(if $(ONLY),--only $(ONLY))
 
-same: .venv/.ready-test ## train a little here and at revision REV, and compare the runs to the byte
+same: .venv/.ready-test ## train briefly here and at revision REV, and compare the runs byte by byte
 	$(BIN)/python tools/same.py $(REV)
 
-bench: .venv/.ready-bench ## measure speed on one core, beside Stable-Baselines3, rejax, gymnax and minatar
+bench: .venv/.ready-bench ## measure speed on one core, compared with Stable-Baselines3, rejax, gymnax and minatar
 	$(BIN)/sadapt bench
 
 docs: .venv/.ready-docs ## build the documentation site into site/, with warnings as errors

@@ -27,7 +27,7 @@ COMMANDS = {
     **{f"workers-{n}": ("-m", "tools.thousand", "--workers", str(n), "--json") for n in (10, 100, 1_000)},
 }
 AXES = {
-    "worlds": "worlds side by side",
+    "worlds": "parallel worlds",
     "cells": "cells of the map",
     "replay": "steps in the replay",
     "seeds": "seeds in one program",

@@ -22,11 +22,11 @@ from sadapt.registry import find
 
 HERE = Path(__file__).parent / "worlds"
 SOURCES = {
-    "maze": "Own layout; the world after the paper's maze.",
-    "butterflies": "Own layout; the world after the paper's butterflies.",
-    "seasons": "Own world and layout.",
+    "maze": "After the paper's maze, with our own layout.",
+    "butterflies": "After the paper's butterflies, with our own layout.",
+    "seasons": "Our own world and layout.",
     "tetris": "After SMiRL's small Tetris (Berseth et al., 2021).",
-    "minatar": "After MinAtar (Young and Tian, 2019), written anew; [what all five games share](minatar.md).",
+    "minatar": "After MinAtar (Young and Tian, 2019), rewritten; [what all five games share](minatar.md).",
     "atari": "ale-py (Bellemare et al., 2013).",
 }
 TEMPLATE = """\
@@ -59,7 +59,7 @@ TEMPLATE = """\
 """
 ENDS = {
     "end": "ends the episode",
-    "soft": "restarts the world, the episode goes on (`soft`)",
+    "soft": "restarts the world, and the episode continues (`soft`)",
     "shock": "restarts the world and is seen as a random observation (`shock`)",
 }
 
@@ -82,7 +82,7 @@ def table(report: Report) -> str:
 
 def numbers_of(report: Report) -> str:
     """The world's table, then one for each of its regimes."""
-    asked = f"`sadapt probe {report.env}`, {report.episodes} episodes a policy, seed 0:\n\n{table(report)}"
+    asked = f"`sadapt probe {report.env}`, {report.episodes} episodes per policy, seed 0:\n\n{table(report)}"
     return "\n\n".join([asked, *(f"### {name}\n\n{table(regime)}" for name, regime in report.regimes.items())])
 
 
@@ -146,7 +146,7 @@ def contents() -> str:
     lines = ["# Worlds", "", "| world | | horizon |", "|---|---|---|"]
     lines += [f"| [`{env.name}`]({env.name}.md) | {env.about} | {env.horizon} |" for env in facts]
     return "\n".join(
-        [*lines, "", "Any Gymnasium world with discrete actions is a world too: `sadapt train gym:ID`.", ""]
+        [*lines, "", "Any Gymnasium environment with discrete actions works too: `sadapt train gym:ID`.", ""]
     )
 
 

@@ -1,4 +1,4 @@
-"""S-Adapt with a Q-network in one file, in the manner of CleanRL's PQN: PyTorch, many worlds at once, nothing hidden.
+"""S-Adapt with a Q-network in one file, in the style of CleanRL's PQN: PyTorch, many parallel worlds, nothing hidden.
 
     pip install sadapt torch
     python examples/cleanrl_pqn.py maze-small --seed 1

@@ -1,8 +1,8 @@
-"""The motivation in a JAX loop of one's own: marginal, objective and bandit are pure functions.
+"""The motivation in your own JAX loop: marginal, objective and bandit are pure functions.
 
     python examples/jax_loop.py --total-timesteps 20000
 
-The agent here acts at random; where it says so, put a learner.
+The agent here acts at random; put your learner where a comment says so.
 """
 
 from __future__ import annotations

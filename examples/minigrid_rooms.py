@@ -1,4 +1,4 @@
-"""A world that knows nothing of surprise: MiniGrid's four rooms, made binary so that a Bernoulli marginal fits.
+"""A world that knows nothing about surprise: MiniGrid's four rooms, made binary so that a Bernoulli marginal fits.
 
     pip install sadapt minigrid
     python examples/minigrid_rooms.py --total-timesteps 5000
@@ -19,7 +19,7 @@ from sadapt.gym import SurpriseWrapper, estimate_random
 
 
 class Planes(gymnasium.ObservationWrapper):
-    """The whole map, one 0/1 plane for each kind of thing, of MiniGrid's dictionary with its numbers and colours."""
+    """The whole map from MiniGrid's dictionary observation, as one 0/1 plane per kind of object."""
 
     def __init__(self, env: gymnasium.Env) -> None:
         super().__init__(env)

@@ -1,4 +1,4 @@
-"""No reward, and nobody says which way to go: S-Adapt with Stable-Baselines3's DQN in Tetris or in the small maze.
+"""No reward and no given direction: S-Adapt with Stable-Baselines3's DQN in Tetris or in the small maze.
 
     pip install sadapt stable-baselines3
     python examples/sb3_dqn.py tetris --seed 1

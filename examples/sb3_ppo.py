@@ -1,4 +1,4 @@
-"""The small maze without reward: Stable-Baselines3's PPO and the bandit that picks a direction per episode.
+"""The small maze without reward: Stable-Baselines3's PPO, with a bandit that picks a direction for each episode.
 
 pip install sadapt stable-baselines3
 python examples/sb3_ppo.py --total-timesteps 500000

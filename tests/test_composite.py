@@ -177,9 +177,9 @@ def test_there_and_back_loses_nothing_that_both_have(batch):
 
 
 def test_names_that_collide_are_refused():
-    with pytest.raises(UserError, match="'rate' of the learner 'clumsy' is one of the payment too: call it otherwise"):
+    with pytest.raises(UserError, match="'rate' of the learner 'clumsy' is also one of the payment: rename it"):
         Run(learner="clumsy")
-    with pytest.raises(UserError, match="'batch' of the bandit 'forgetful' is one of the learner 'slow' too"):
+    with pytest.raises(UserError, match="'batch' of the bandit 'forgetful' is also one of the learner 'slow'"):
         changed(Run(), "bandit", "forgetful")
     assert get(Run(learner="plain", chooser="forgetful"), "batch") == 1
 
@@ -192,7 +192,7 @@ def test_a_part_may_not_take_the_name_of_the_runs_own():
         seed: Whole = 1
 
     register("learner", "seeded", nothing, Seeded)
-    with pytest.raises(UserError, match="'seed' of the learner 'seeded' is one of the run too"):
+    with pytest.raises(UserError, match="'seed' of the learner 'seeded' is also one of the run"):
         Run(learner="seeded")
 
 

@@ -112,7 +112,7 @@ def test_want_of_memory_is_one_paragraph(monkeypatch, capsys, failure):
     monkeypatch.setattr(table, "names", greedy)
     assert main(["list"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("sadapt: error: the machine has not enough memory for this")
+    assert said.startswith("sadapt: error: not enough memory")
     assert said.count("\n") == 1
 
 

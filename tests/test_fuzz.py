@@ -72,7 +72,7 @@ def test_a_trial_tells_how_a_process_ended(tmp_path):
         (FINE._replace(code=None, seconds=60), "hangs"),
         (FINE._replace(code=1, said="x\nTraceback (most recent call last):\ny"), "Traceback"),
         (FINE._replace(peak=2 * ALLOWED), "memory"),
-        (FINE._replace(code=2, said="sadapt: error: the machine has not enough memory for this (x)"), "memory"),
+        (FINE._replace(code=2, said="sadapt: error: not enough memory (x)"), "memory"),
     ],
 )
 def test_what_must_not_happen_is_a_finding(outcome, words):

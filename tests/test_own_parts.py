@@ -141,7 +141,7 @@ def test_names_objects_and_functions_give_the_same_run(own, tmp_path):
         assert row["feedback"] >= max(row["feedback_entropy"], row["feedback_surprise"])
 
     _, functions = given["functions"]
-    with pytest.raises(UserError, match="hand it over again"):
+    with pytest.raises(UserError, match="pass it again"):
         api.load(runs["functions"].path)
     again = api.evaluate(runs["functions"].path, episodes=2, env=world, **functions)
     assert again.measures == api.evaluate(runs["names"].path, episodes=2).measures
@@ -276,7 +276,7 @@ for kind, made in (("marginal", shape), ("marginal", types), ("marginal", nan), 
         (["lamps", "--feedback", "farther"], "did you mean 'further'?"),
         (["lamp"], "did you mean 'lamps'?"),
         (["lamps", "--import", "no_such_module"], "No module named 'no_such_module'"),
-        (["lamps", "--import", "twice"], "is registered already"),
+        (["lamps", "--import", "twice"], "is already registered"),
     ],
 )
 def test_what_is_wrong_with_a_part_costs_a_paragraph(own, tmp_path, capsys, monkeypatch, words, said):

@@ -137,9 +137,9 @@ def test_settings_must_be_a_dataclass(settings):
 
 def test_a_name_is_taken_once():
     register("bandit", "greedy", greedy, GreedySettings)
-    with pytest.raises(UserError, match=r"'greedy' is registered already, by .*test_registry:greedy: choose another"):
+    with pytest.raises(UserError, match=r"'greedy' is already registered, by .*test_registry:greedy: choose another"):
         register("bandit", "greedy", modest)
-    with pytest.raises(UserError, match="'ucb' is registered already, by sadapt"):
+    with pytest.raises(UserError, match="'ucb' is already registered, by sadapt"):
         register("bandit", "ucb", greedy)
     assert find("bandit", "greedy").factory is greedy
 
@@ -195,7 +195,7 @@ def test_made_by_name_by_function_or_as_it_is():
     ("own", "message"),
     [
         ({"bandit": 3}, "bandit is 3; it must be a name, a Thing or a function that makes one"),
-        ({}, "was handed over in Python .*hand it over again .*bandit=.*or register it"),
+        ({}, "was passed in Python .*pass it again .*bandit=.*or register it"),
         ({"bandit": lambda arms: "nothing"}, "breaks its contract: its factory made 'nothing', not a Thing"),
         ({"bandit": lambda arms: arms.missing}, "breaks its contract: <lambda> raised AttributeError"),
     ],
@@ -228,13 +228,16 @@ def test_modules_are_imported_from_where_the_program_was_started(module):
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        (None, "--import my_module: No module named 'my_module'; name a module that Python finds from here"),
+        (
+            None,
+            "--import my_module: No module named 'my_module'; name a module that Python can find and import from here",
+        ),
         ("import not_to_be_found", "--import my_module: No module named 'not_to_be_found'"),
         ("1 / 0", "--import my_module: ZeroDivisionError: division by zero"),
         ("def broken(:\n", "--import my_module: SyntaxError"),
         (
             "from sadapt.registry import register\nregister('bandit', 'ucb', print)",
-            "--import my_module: the bandit 'ucb' is registered already",
+            "--import my_module: the bandit 'ucb' is already registered",
         ),
     ],
 )

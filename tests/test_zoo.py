@@ -112,7 +112,7 @@ def test_a_broken_policy_is_one_paragraph(other, capsys, damage):
     file = other / f"tetris{zoo.POLICY}"
     file.write_bytes(damage(file.read_bytes()))
     assert "zoo:tetris is damaged (" in (said := refused(capsys, "eval", "zoo:tetris"))
-    assert "install sadapt again" in said
+    assert "reinstall sadapt" in said
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"env": 3}', "\x00", None])

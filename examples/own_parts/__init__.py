@@ -1,4 +1,4 @@
-"""A world, a marginal, a feedback, a bandit, a network and a learner of one's own, a file each, outside of the package.
+"""Your own world, marginal, feedback, bandit, network and learner, one file each, outside the package.
 
 cd examples
 sadapt train lamps --import own_parts --marginal smoothed --feedback further --bandit wandering --network linear \\

@@ -1,4 +1,4 @@
-"""The arm with the best mean feedback, and now and then any."""
+"""The arm with the best mean feedback, and now and then a random one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class WanderingSettings(Checked):
     """How often."""
 
     wander: Share = 0.1
-    """Share of the episodes whose arm is drawn."""
+    """Share of episodes whose arm is drawn at random."""
 
 
 class WanderingState(NamedTuple):

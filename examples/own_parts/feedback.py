@@ -1,4 +1,4 @@
-"""Two measures at once: the further of the distances of entropy and of mean surprise."""
+"""Two measures at once: the larger of the distances of entropy and of mean surprise."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sadapt.registry import register
 
 @dataclass(frozen=True)
 class FurtherSettings(Checked):
-    """How the two are weighed."""
+    """How the two are weighted."""
 
     surprise_weight: NotNegative = 1.0
-    """Factor of the distance of surprise."""
+    """Weight of the distance of surprise."""
 
 
 def further(settings: FurtherSettings = FurtherSettings(), xp: Any = None) -> Feedback:

@@ -20,9 +20,9 @@ class OnlineSettings(Checked):
     """How it learns."""
 
     step_size: Positive = 0.05
-    """How far weights move along the error's gradient."""
+    """Learning rate."""
     discount: Share = 0.9
-    """What a step later is worth."""
+    """Discount per step."""
     curiosity: Share = 0.1
     """Share of random actions."""
 

@@ -80,7 +80,7 @@ __all__ = [
 Run = str | Path | RunFolder
 """A folder of a run, what `train` returned, an exported policy, or `zoo:NAME`."""
 Shown = Display | Literal["auto"] | None
-"""A function that is called with a run's progress; `auto` shows a bar on terminals and in notebooks; None, nothing."""
+"""A function called with a run's progress; `auto` shows a bar on terminals and in notebooks; None shows nothing."""
 
 
 def _own(**given: Any) -> tuple[dict[str, str], Own]:
@@ -131,17 +131,17 @@ def train(
     display: Shown = "auto",
     **changes: Any,
 ) -> RunFolder | list[RunFolder]:
-    """Trains one run into a folder, as `sadapt train` does; returns the folder, which every other call takes.
+    """Trains one run into a folder, as `sadapt train` does; returns the folder, which every other call accepts.
 
-    env: a world of `sadapt.list_worlds()`, `gym:ID`, `atari:GAME`, an `Env` or `HostEnv`, or whole `Settings`.
+    env: a world from `sadapt.list_worlds()`, `gym:ID`, `atari:GAME`, an `Env` or `HostEnv`, or whole `Settings`.
     preset: where the defaults come from: `fast` (PQN, minutes on a core) or `paper` (the paper's DQN).
-    marginal, feedback, bandit, network, learner: a part by its name, as an object (`Marginal`, `Feedback`, `Bandit`,
+    marginal, feedback, bandit, network, learner: a part by name, as an object (`Marginal`, `Feedback`, `Bandit`,
         `Network`, `Learner`) or as a function that makes one.
-    start_from: a run, an exported policy, an `Agent` or `zoo:NAME` whose network the training begins with.
-    num_seeds: so many seeds at once, from `seed` on; then a list of folders is returned.
-    out: the run's folder; runs/ENV/OBJECTIVE-LEARNER-sSEED if not given.
-    overwrite: replace a run that is already there.
-    options: how the run is kept (`sadapt.Options`): checkpoints, TensorBoard, Weights & Biases.
+    start_from: a run, an exported policy, an `Agent` or `zoo:NAME` whose network training starts from.
+    num_seeds: number of seeds to train at once, starting from `seed`; then a list of folders is returned.
+    out: the run's folder; by default runs/ENV/OBJECTIVE-LEARNER-sSEED.
+    overwrite: replace an existing run.
+    options: how the run is stored (`sadapt.Options`): checkpoints, TensorBoard, Weights & Biases.
     display: a function called with the run's progress before the first step and after every chunk of steps; `auto`
         shows a bar on terminals and in notebooks, None nothing.
 
@@ -177,11 +177,10 @@ def resume(
     env: AnyEnv | None = None,
     **parts: Any,
 ) -> RunFolder:
-    """Goes on with a run from its last checkpoint, as `sadapt resume` does.
+    """Continues a run from its last checkpoint, as `sadapt resume` does.
 
-    `total_timesteps` extends it beyond its planned end; what goes by the length of the training stays as planned.
-    Objects that were handed to `train` are handed over again, by their kind. `trust` imports the modules that the run
-    names, if they have not been imported.
+    `total_timesteps` extends it beyond its planned end; schedules stay as planned. Objects that were passed to `train`
+    must be passed again, by their kind. `trust` imports the modules that the run names, if they have not been imported.
     """
     _, own = _own(env=env, **_kinds(parts))
     folder = find(run)
@@ -192,7 +191,7 @@ def resume(
 
 
 def load(run: Run, *, trust: bool = False, env: AnyEnv | str | None = None, **parts: Any) -> Agent:
-    """The agent in a run's folder, in an exported file or in the zoo; objects and `trust` as in `resume`."""
+    """Loads the agent in a run's folder, in an exported file or in the zoo; objects and `trust` as in `resume`."""
     own = _own(env=make_any(env) if isinstance(env, str) else env, **_kinds(parts))[1]
     return load_agent(run, trust=trust, own=own)
 
@@ -216,10 +215,10 @@ def evaluate(
     trust: bool = False,
     **parts: Any,
 ) -> Evaluation:
-    """Plays whole episodes, greedily but for a share `epsilon` of random actions, as `sadapt eval` does.
+    """Plays whole episodes, greedily except for a share `epsilon` of random actions, as `sadapt eval` does.
 
-    As many are played by a random agent, whose measures are in `.random`, unless `random` is false.
-    `env` is another world of the same shapes, or the object that the agent was trained in.
+    A random agent plays as many, and its measures are in `.random`, unless `random` is false.
+    `env` is another world with the same shapes, or the object that the agent was trained in.
     """
     agent = run if isinstance(run, Agent) else load(run, trust=trust, env=env, **parts)
     return evaluation.evaluate(agent, episodes=episodes, arm=arm, seed=seed, epsilon=epsilon, random=random)
@@ -239,7 +238,7 @@ def watch(
     trust: bool = False,
     parts: Own | None = None,
 ) -> Path:
-    """Films one episode (GIF or MP4), as `sadapt watch` does; `compare` puts a second agent's beside it."""
+    """Films one episode (GIF or MP4), as `sadapt watch` does; `compare` shows a second agent next to it."""
     both = [
         each if isinstance(each, Agent) else load(each, trust=trust, env=env, **(parts or {}))
         for each in (run, compare)
@@ -250,7 +249,7 @@ def watch(
 
 
 def plot(runs: Run | Sequence[Run], out: str | Path | None = None, *, each: bool = False) -> Path:
-    """Draws the runs of one world into one picture (.png, .svg or .pdf), as `sadapt plot` does."""
+    """Draws the runs of one world into one figure (.png, .svg or .pdf), as `sadapt plot` does."""
     several = [runs] if isinstance(runs, str | Path | RunFolder) else runs
     return curves.plot([Path(each) for each in several], out, each=each)
 
@@ -271,9 +270,9 @@ def probe(
     on_progress: probing.Progress | None = None,
     **changes: Any,
 ) -> Report:
-    """Which way a world's entropy can be pushed further, as `sadapt probe` does.
+    """Measures in which direction a world's entropy can be pushed further, as `sadapt probe` does.
 
-    `changes` are settings of the marginal and, where the world is a name, of the world.
+    `changes` are settings of the marginal and, if the world is given by name, of the world.
     """
     named, own = _own(marginal=marginal)
     world: AnyEnv

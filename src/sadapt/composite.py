@@ -124,7 +124,7 @@ def _require_unique(settings: Composite) -> None:
         mine = f"the {part_kind} {getattr(settings, place).name!r}" if part_kind else f"the {place}"
         for name in fields_of(type(held)):
             if name in owners:
-                raise UserError(f"the setting {name!r} of {mine} is one of {owners[name]} too: call it otherwise")
+                raise UserError(f"the setting {name!r} of {mine} is also one of {owners[name]}: rename it")
             owners[name] = mine
 
 

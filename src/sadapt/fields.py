@@ -55,7 +55,7 @@ Share = Annotated[float, Bound(lambda value: 0 <= value <= 1, "must lie between 
 BelowHalf = Annotated[float, Bound(lambda value: 1e-7 <= value < 0.5, "must lie between 0.0000001 and 0.5")]
 
 SPOKEN = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
-SPOKEN_LISTS = {int: "a list of whole numbers", str: "a list of texts"}
+SPOKEN_LISTS = {int: "a list of whole numbers", str: "a list of strings"}
 SPECIAL = ("inf", "-inf", "nan")
 """Numbers that JSON has no sign for."""
 SPELLED = {"imports": "import", "start_from": "from"}

@@ -27,7 +27,7 @@ from sadapt.errors import UserError, nearest
 
 OURS = __name__.partition(".")[0]
 KINDS = ("env", "marginal", "feedback", "bandit", "network", "learner")
-HINT = "A part of your own needs --import MODULE, which registers it"
+HINT = "Your own part needs --import MODULE, which registers it"
 
 
 OWN = "own:"
@@ -102,7 +102,7 @@ IMPORTED: list[str] = []
 def register(
     kind: str, name: str, factory: Callable[..., Any] | str, settings: type | None = None, **hints: Any
 ) -> None:
-    """Makes a part known by name, in every command and file; `settings` is a frozen dataclass with defaults."""
+    """Registers a part by name, for every command and file; `settings` is a frozen dataclass with defaults."""
     if kind not in TABLES:
         raise UserError(f"unknown kind of part {kind!r}: {nearest(kind, KINDS)}")
     if not isinstance(name, str) or not name or name.startswith("-") or any(letter.isspace() for letter in name):
@@ -113,7 +113,7 @@ def register(
         raise UserError(f"the settings of {kind} {name!r} are {settings!r}: they must be a dataclass")
     part, before = Part(kind, name, factory, settings, hints), TABLES[kind].get(name)
     if before is not None and _origin(before) != _origin(part):
-        raise UserError(f"the {kind} {name!r} is registered already, by {_origin(before)}: choose another name")
+        raise UserError(f"the {kind} {name!r} is already registered, by {_origin(before)}: choose another name")
     TABLES[kind][name] = part
 
 
@@ -160,8 +160,8 @@ def made(kind: str, bundle: type, choice: Choice, own: Own, *told: Any, **words:
         raise UserError(f"{kind} is {own[kind]!r}; it must be a name, a {bundle.__name__} or a function that makes one")
     if kind not in own and choice.name.startswith(OWN):
         raise UserError(
-            f"this run's {kind} was handed over in Python ({choice.name}) and is in no table: hand it over again "
-            f"({kind}=...), or register it under a name and train anew"
+            f"this run's {kind} was passed in Python ({choice.name}) and is not registered: pass it again "
+            f"({kind}=...), or register it under a name and train again"
         )
     if not is_foreign(kind, choice, own):
         return find(kind, choice.name).make(*told, settings=choice.settings, **words)
@@ -222,7 +222,7 @@ def import_modules(modules: Iterable[str]) -> None:
         except Exception as error:  # whatever the user's module does
             what = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
             raise UserError(
-                f"--import {module}: {what}; name a module that Python finds from here ({here}) and can import"
+                f"--import {module}: {what}; name a module that Python can find and import from here ({here})"
             ) from error
 
 

@@ -25,22 +25,22 @@ Folder = str | Path
 
 
 def list_worlds() -> list[dict[str, Any]]:
-    """Every world that has a name, its size, horizon, actions and channels, as `sadapt list` does."""
+    """Lists every built-in world with its size, horizon, actions and channels, as `sadapt list` does."""
     return [described(name) for name in world_names()]
 
 
 def list_zoo() -> list[zoo.Entry]:
-    """The trained policies that come with the program, as `sadapt zoo` does; `load(entry.source)` loads one."""
+    """Lists the trained policies that come with the program, as `sadapt zoo` does; `load(entry.source)` loads one."""
     return zoo.entries()
 
 
 def list_runs(folder: Folder = "runs") -> list[Listed]:
-    """Every run below a folder and how it stands, as `sadapt runs` does."""
+    """Lists every run in a folder and its state, as `sadapt runs` does."""
     return listing.listed(folder)
 
 
 def compare(first: Folder | RunFolder, second: Folder | RunFolder) -> Comparison:
-    """What differs between two runs in settings and results, as `sadapt compare` does."""
+    """Finds what differs between two runs in settings and results, as `sadapt compare` does."""
     return listing.compared(first, second)
 
 
@@ -54,9 +54,9 @@ def sweep(
     imports: Sequence[str] = (),
     on_done: Callable[[RunFolder, bool], None] | None = None,
 ) -> list[RunFolder]:
-    """Makes all runs of a figure or a TOML file that are not finished yet, as `sadapt sweep` does; returns all of them.
+    """Trains all unfinished runs of a figure or a TOML file, as `sadapt sweep` does; returns all its runs.
 
-    `on_done` is called with every run that ends, and whether it is finished. Runs that could not be raise `Stop`.
+    `on_done` is called with every run that ends, and whether it finished. `Stop` is raised if any run has failed.
     """
     import_modules(imports)
     from sadapt.experiments import plan
@@ -86,7 +86,7 @@ def figures(
     learner: str = "pqn",
     aggregate: bool = False,
 ) -> dict[str, list[Path]]:
-    """Draws the paper's figures from stored runs, as `sadapt figures` does; the files by figure."""
+    """Draws the paper's figures from stored runs, as `sadapt figures` does; returns the files of each figure."""
     from sadapt.report.figures import draw
     from sadapt.report.stored import load
 
@@ -95,7 +95,7 @@ def figures(
 
 
 def claims(results: Folder, *, learner: str = "pqn") -> list[Claim]:
-    """Which of the paper's claims stored runs bear out, as `sadapt claims` does."""
+    """Checks the paper's claims on stored runs, as `sadapt claims` does."""
     from sadapt.experiments.claims import evaluate
     from sadapt.report.stored import load
 
@@ -111,7 +111,7 @@ def table(results: Folder, out: str | Path | None = None) -> Path:
 
 
 def write_report(folder: Folder = "runs", out: Folder | None = None) -> Path:
-    """Shows a folder of runs as one HTML file that opens offline, as `sadapt report` does: `folder`/report.html."""
+    """Writes a folder of runs as one offline HTML file, as `sadapt report` does; by default `folder`/report.html."""
     from sadapt.report.page.document import require_plotly, write
     from sadapt.report.page.gather import gather, require_folder, require_runs
 
@@ -133,7 +133,7 @@ def page_of(study: Study) -> str:
 
 
 def adaptation(results: Folder, *, learner: str = "pqn") -> list[Adaptation]:
-    """What adapting costs S-Adapt, world by world, as `sadapt adaptation` does."""
+    """Measures what adapting costs S-Adapt, world by world, as `sadapt adaptation` does."""
     from sadapt.report.adaptation import measured
     from sadapt.report.stored import load
 
@@ -141,7 +141,7 @@ def adaptation(results: Folder, *, learner: str = "pqn") -> list[Adaptation]:
 
 
 def bench(part: str = "all", *, seconds: float = 3.0) -> list[dict[str, Any]]:
-    """How fast this machine is, as `sadapt bench` does: worlds, wrappers, learners, peers, or all of them."""
+    """Measures speed on this machine, as `sadapt bench` does: worlds, wrappers, learners, peers, or all of them."""
     from sadapt.benchmarks.run import PARTS, rows
 
     if part not in ("all", *PARTS):

@@ -143,7 +143,7 @@ def test_what_the_world_does_not_say_can_be_told():
     ("name", "message"),
     [
         ("gymnax:Numbres", "gymnax has no world 'Numbres': did you mean 'Numbers'"),
-        ("gymnax:Steered", "only discrete actions can be learned"),
+        ("gymnax:Steered", "only discrete actions are supported"),
         ("gymnax:Endless", "a marginal needs bounds: give --obs-low and --obs-high"),
         ("gymnax:Nothing", "expected numbers between bounds, or a choice"),
     ],
@@ -173,7 +173,7 @@ def test_a_suite_that_does_not_go_with_this_jax_says_so(monkeypatch):
 
     monkeypatch.setattr(gymnax_suites, "version", lambda name: "0.1")
     monkeypatch.setattr("importlib.import_module", broken)
-    with pytest.raises(UserError, match=r"navix 0\.1 cannot be imported beside jax .*AttributeError"):
+    with pytest.raises(UserError, match=r"navix 0\.1 cannot be imported with jax .*AttributeError"):
         gymnax_suites.navix("Any-v0")
 
 

@@ -162,5 +162,5 @@ def test_an_unknown_world_is_answered_with_the_nearest_name():
 
 
 def test_a_map_without_end_is_refused_at_once():
-    with pytest.raises(UserError, match=r"endless has 6,000,600 cells; a map may have at most 250,000"):
+    with pytest.raises(UserError, match=r"endless has 6,000,600 cells; a map can have at most 250,000"):
         parse("AG" + "." * 20_000 + ("\n" + "." * 20_002) * 299, "endless", "maze")

@@ -139,7 +139,7 @@ def test_worlds_of_the_catalogue_make_a_stream_by_name():
         ("switch:maze-small,maze-large", "same size; 'maze-small' has \\(10, 10\\), 'maze-large' \\(32, 32\\)"),
         ("switch:maze-small,minatar-asterix", "same actions; 'maze-small' has"),
         ("switch:maze-small,maze-smal", "unknown world 'maze-smal'"),
-        ("switch:seasons,maze-small", "'seasons' counts 'changes'"),
+        ("switch:seasons,maze-small", "'seasons' has a counter 'changes'"),
     ],
 )
 def test_what_does_not_fit_is_refused(name, message):
@@ -148,5 +148,5 @@ def test_what_does_not_fit_is_refused(name, message):
 
 
 def test_channels_must_have_names_of_their_own():
-    with pytest.raises(UserError, match="'cat' has two channels of one name"):
+    with pytest.raises(UserError, match="'cat' has two channels with the same name"):
         switch(replace(CAT, channels=("floor", "floor")), DOG)

@@ -234,7 +234,7 @@ def test_the_picture_has_a_row_a_claim_and_a_mark_a_world(tmp_path):
 
 def test_unknown_rules_are_refused(tmp_path):
     path = claims_file(tmp_path, '[[claim]]\nid = "X"\nworlds = []\n[[claim.check]]\nrule = "vibes"\n')
-    with pytest.raises(UserError, match="no such rule as 'vibes'"):
+    with pytest.raises(UserError, match="unknown rule 'vibes'"):
         evaluate(results(), file=path)
 
 

@@ -489,7 +489,7 @@ def test_worlds_that_outlive_the_horizon_are_named():
         for _ in range(30):
             envs.step(np.zeros(2, int))
 
-    with pytest.raises(UserError, match="goes on after the horizon of 2"):
+    with pytest.raises(UserError, match="continues past the horizon of 2"):
         outlive()
 
 

@@ -123,7 +123,7 @@ def test_folders_that_cannot_be_compared_are_refused_in_a_sentence(tmp_path, cap
     assert main(["claims", str(one), "--against", str(tmp_path / "changed")]) == 2
     assert "s-max in maze-small differs in learner.gamma: 0.97, 0.5" in capsys.readouterr().err
     assert main(["claims", str(one), "--against", str(study(tmp_path / "two", (2,)))]) == 2
-    assert "only one run of each" in capsys.readouterr().err
+    assert "only one run on either side" in capsys.readouterr().err
     assert main(["claims", str(one), "--against", str(tmp_path / "nowhere")]) == 2
     assert "holds no runs" in capsys.readouterr().err
     assert main(["claims", str(one), "--against", str(one), "--checks"]) == 2

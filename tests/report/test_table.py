@@ -48,7 +48,7 @@ def test_every_row_of_every_finished_run_is_there_once(stored):
 
 def test_the_same_runs_give_the_same_bytes(stored, capsys):
     assert main(["table", str(stored)]) == 0
-    assert "runs.csv.gz has them all" in capsys.readouterr().out
+    assert "runs.csv.gz holds them all" in capsys.readouterr().out
     first = (stored / FILE).read_bytes()
     assert main(["table", str(stored), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["bytes"] == len(first)
@@ -80,7 +80,7 @@ def test_mistakes(stored, tmp_path, capsys):
     with pytest.raises(UserError, match="holds no runs"):
         sadapt.report.load(tmp_path / "nowhere")
     (tmp_path / "a.csv.gz").write_bytes(b"no table")
-    with pytest.raises(UserError, match="is no table of runs"):
+    with pytest.raises(UserError, match="is not a table of runs"):
         sadapt.report.load(tmp_path / "a.csv.gz")
 
 

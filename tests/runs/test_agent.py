@@ -30,7 +30,7 @@ def test_evaluation_of_a_random_agent_is_the_random_baseline(tmp_path):
     assert found.measures["entropy"].mean == pytest.approx(found.h_random, rel=0.25)
     with pytest.raises(UserError, match="no policy"):
         api.load(run.path).act(np.zeros((10, 4, 2)))
-    with pytest.raises(UserError, match="knows no other arm"):
+    with pytest.raises(UserError, match="has no other arm"):
         api.evaluate(run.path, episodes=1, arm="s-max")
 
 
@@ -88,7 +88,7 @@ def test_an_exported_policy_is_the_same_policy(finished, tmp_path):
 
 def test_a_file_that_is_no_policy(tmp_path):
     (tmp_path / "a.safetensors").write_bytes(b"hello")
-    with pytest.raises(UserError, match="no exported policy"):
+    with pytest.raises(UserError, match="not an exported policy"):
         api.load(tmp_path / "a.safetensors")
 
 

@@ -46,7 +46,7 @@ def project(folder, config: str | None = None):
 def test_somebody_elses_folder_is_refused_and_left_alone(tmp_path, config, overwrite):
     folder = project(tmp_path / "proj", config)
     before = contents(folder)
-    with pytest.raises(UserError, match=r"not a run's of sadapt \(.*\).*new or an empty folder"):
+    with pytest.raises(UserError, match=r"not from a sadapt run \(.*\).*new folder, an empty one"):
         api.train(small(), out=folder, options=QUIET, overwrite=overwrite)
     assert contents(folder) == before
 
@@ -57,7 +57,7 @@ def test_an_empty_name_is_refused(tmp_path, monkeypatch, capsys):
         api.train(small(), out="", options=QUIET)
     for words in (["--out", ""], ["--overwrite", "--out", ""]):
         assert main(["train", "tetris", *words]) == 2
-        assert "empty word was given after --out" in capsys.readouterr().err
+        assert "empty argument was given after --out" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -53,8 +53,8 @@ def test_what_is_missing_has_its_default():
         ({"env": "tetris", "gamma": 0.5, "learner": {"kind": "pqn", "gamma": 0.9}}, "'gamma' is given twice"),
         ({"env": 3}, "--env must be the name of a world; got 3"),
         ({"env": "tetris", "learner": {"kind": ["pqn"]}}, r"--learner must be the name of a learner; got \['pqn'\]"),
-        ({"env": "tetris", "imports": 3}, "--import must be a list of texts; got 3"),
-        ({"env": "tetris", "imports": "own"}, "--import must be a list of texts; got 'own'"),
+        ({"env": "tetris", "imports": 3}, "--import must be a list of strings; got 3"),
+        ({"env": "tetris", "imports": "own"}, "--import must be a list of strings; got 'own'"),
     ],
 )
 def test_a_mistake_is_named(given, words):

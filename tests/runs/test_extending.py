@@ -51,7 +51,7 @@ def test_schedules_stay_at_their_last_values(short, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         api.resume(run, total_timesteps=LONG, options=QUIET)
     (said,) = [record.getMessage() for record in caplog.records if "schedules" in record.getMessage()]
-    assert "the 1,500 steps that were planned" in said
+    assert "the 1,500 planned steps" in said
     assert "stay where they are (epsilon 0.01)" in said
     assert [row["epsilon"] for row in metrics(run)[-2:]] == pytest.approx([0.01, 0.01], rel=1e-4)
 
@@ -83,7 +83,7 @@ def test_a_shorter_run_is_refused_and_the_same_length_changes_nothing(short, tmp
     assert main(["resume", str(run), "--total-timesteps", "1499"]) == 2
     assert "--total-timesteps must be more to extend it; got 1,499" in capsys.readouterr().err
     assert main(["resume", str(run), "--total-timesteps", "1500"]) == 0
-    assert "finished already" in capsys.readouterr().out
+    assert "already finished" in capsys.readouterr().out
     assert (run.config.read_bytes(), run.metrics.read_bytes()) == before
 
 

@@ -39,7 +39,7 @@ def test_a_fact_of_another_kind_is_damage(finished, tmp_path, name, value):
     forge(newest, path, **{name: value})
     with pytest.raises(Damaged, match=f"its {name} is"):
         checkpoint.facts_of(path)
-    with pytest.raises(UserError, match="is no exported policy"):
+    with pytest.raises(UserError, match="is not an exported policy"):
         api.load(path)
 
 

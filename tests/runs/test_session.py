@@ -112,7 +112,7 @@ def test_a_run_without_a_checkpoint_begins_again(tmp_path, finished, caplog):
     shutil.rmtree(run.checkpoints.folder)
     run.write_status(state="running")
     api.resume(run)
-    assert "begins again" in caplog.text
+    assert "starts again" in caplog.text
     same_end(run, finished)
 
 
@@ -312,7 +312,7 @@ def test_a_finished_run_with_a_hole_in_its_metrics_is_not_called_whole(tmp_path,
     run.metrics.write_text("".join(lines[:line] + lines[line + 1 :]))
     assert main(["resume", str(run), "--quiet"]) == 0
     assert f"{run.metrics} has" in caplog.text
-    assert "nothing is left" not in capsys.readouterr().out
+    assert "nothing left" not in capsys.readouterr().out
 
 
 def test_a_finished_run_whose_checkpoint_is_damaged_is_not_sent_in_a_circle(tmp_path, finished, capsys):
@@ -350,7 +350,7 @@ def test_an_edited_map_is_refused_and_another_jax_is_said(tmp_path, caplog, monk
     theirs = config.versions()
     monkeypatch.setattr(config, "versions", lambda: {**theirs, "jax": "99.0"})
     api.resume(run)
-    assert ", this is 99.0: the run goes on, but may not end in the same bytes" in caplog.text
+    assert ", this is 99.0: the run continues, but may not end in the same bytes" in caplog.text
 
 
 def test_seeds_trained_together_are_said_to_go_on_alone(tmp_path, caplog):
@@ -360,7 +360,7 @@ def test_seeds_trained_together_are_said_to_go_on_alone(tmp_path, caplog):
     for name in ("s5", "s6"):
         assert f"`sadapt resume {tmp_path / 'runs' / name}`" in str(stop.value)
     api.resume(tmp_path / "runs" / "s6")
-    assert "goes on alone" in caplog.text
+    assert "continues alone" in caplog.text
 
 
 def test_a_display_that_is_gone_does_not_stop_the_run(tmp_path):
@@ -390,4 +390,4 @@ def test_a_file_system_without_locks_is_said_to_have_none(tmp_path, monkeypatch,
 
     monkeypatch.setattr(fcntl, "flock", flock)
     with RunFolder(tmp_path / "run").claimed():
-        assert "knows no locks (No locks available)" in caplog.text
+        assert "does not support locks (No locks available)" in caplog.text

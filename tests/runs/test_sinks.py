@@ -92,7 +92,7 @@ def test_a_full_disk_under_tensorboard_does_not_stop_the_run(tmp_path, monkeypat
     monkeypatch.setattr(sinks, "tensorboard", tensorboard)
     run = api.train(small(objective="random"), out=tmp_path / "run", options=Options())
     assert run.read_status()["state"] == "finished"
-    assert caplog.text.count("TensorBoard gets no more of this run, which goes on: [Errno 28]") == 1
+    assert caplog.text.count("TensorBoard gets no more of this run, which continues: [Errno 28]") == 1
 
 
 def test_a_sink_that_cannot_be_opened_is_left_out(caplog):

@@ -83,7 +83,7 @@ def test_another_policy_in_that_place_is_noticed(adaptive, tmp_path):
     run.write_status(state="stopped", step=0, total=500, seconds=0.0)
     agent.params = jax.tree.map(lambda x: x + 1, agent.params)
     agent.save(source)
-    with pytest.raises(UserError, match="began with another policy than"):
+    with pytest.raises(UserError, match="started from another policy than"):
         api.resume(run)
 
 
@@ -121,7 +121,7 @@ def test_one_network_becomes_both_arms(adaptive):
             {"learner": "ppo"},
             "was trained by dqn, whose network has other outputs than that of ppo: give --learner dqn",
         ),
-        ({"objective": "random"}, "Random has no policy to begin with"),
+        ({"objective": "random"}, "Random has no policy to start from"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_is_written(adaptive, tmp_path, changes, why):
@@ -136,10 +136,10 @@ def test_a_source_that_is_not_there_is_one_paragraph(capsys, tmp_path):
     words = ["--from", str(tmp_path / "nothing"), "--objective", "extrinsic", "--out", str(tmp_path / "run")]
     assert main(["train", "tetris", *words]) == 2
     said = capsys.readouterr().err
-    assert "nothing is no run: there is no such folder" in said
+    assert "nothing is not a run: there is no such folder" in said
     assert said.count("\n") == 1
 
 
 def test_only_the_task_is_shown_what_others_see():
-    with pytest.raises(UserError, match="--as-arm is for the objective extrinsic"):
+    with pytest.raises(UserError, match="--as-arm is only for the objective extrinsic"):
         prepare(small(as_arm="s-min"))

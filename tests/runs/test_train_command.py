@@ -44,7 +44,7 @@ def test_a_run_prints_its_folder_and_its_config_makes_the_same_run(tmp_path, cap
     first, second = (metrics_file.read(folder / "metrics.csv") for folder in (out, again))
     assert [row["entropy"] for row in first] == [row["entropy"] for row in second]
     assert main(["resume", str(out)]) == 0
-    assert "finished already" in capsys.readouterr().out
+    assert "already finished" in capsys.readouterr().out
 
 
 def test_the_configuration_can_be_printed_instead(capsys):

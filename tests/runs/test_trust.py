@@ -94,7 +94,7 @@ def test_imports_that_are_no_names(strange, wrong, capsys):
     record["settings"]["imports"] = wrong
     (strange / "run" / "config.json").write_text(json.dumps(record))
     assert main(["eval", "run"]) == 2
-    assert "--import must be a list of texts" in capsys.readouterr().err
+    assert "--import must be a list of strings" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="umask")

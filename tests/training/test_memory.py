@@ -27,7 +27,7 @@ from sadapt.training.program import build
 )
 def test_what_does_not_fit_is_refused_before_it_is_allocated_and_what_is_advised_fits(learner, setting, most, what):
     greedy, free = changed(preset("tetris", learner=learner), setting, most), 50_000_000
-    with pytest.raises(UserError, match=rf"{what}: [\d.]+ GB, but only 0\.05 GB of memory are free: lower --") as told:
+    with pytest.raises(UserError, match=rf"{what}: [\d.]+ GB, but only 0\.05 GB of memory is free: lower --") as told:
         require_memory(build(greedy), free=free)
     advised = int(re.search(r"to ([\d,]+) or less", str(told.value))[1].replace(",", ""))
     assert 1 <= advised < most
@@ -38,7 +38,7 @@ def test_what_does_not_fit_is_refused_before_it_is_allocated_and_what_is_advised
 @pytest.mark.parametrize(("name", "value"), [("hidden", 2**31 - 1), ("radius", 1000)])
 def test_a_network_beyond_all_memory_is_refused(name, value):
     settings = all_changed(preset("maze-small"), {"network": "window", name: value})
-    with pytest.raises(UserError, match=r"GB of memory are free: .*smaller network \(--hidden, --radius\)"):
+    with pytest.raises(UserError, match=r"GB of memory is free: .*smaller network \(--hidden, --radius\)"):
         require_memory(build(settings))
 
 

@@ -14,7 +14,7 @@ from tools.fuzz.trial import ALLOWED, ORDINARY, Outcome
 CODES = (0, 1, 2, 130, 143)
 REFUSED = 2
 FAULTS = ("Traceback (most recent call last)", "Fatal Python error", "Exception ignored in")
-NO_MEMORY = "the machine has not enough memory for this"
+NO_MEMORY = "not enough memory"
 """How the program tells that an allocation has failed, which it should not have tried."""
 ALWAYS = (".lock", "status.json", ".sadapt")
 """What of a run may change even if it is refused."""

@@ -31,11 +31,11 @@ commands (sadapt COMMAND --help shows every option of one):
 {commands}
 
 examples:
-  sadapt watch zoo:tetris               film a policy that is trained already
+  sadapt watch zoo:tetris               film a pretrained policy
   sadapt probe maze-small               which way its entropy can be pushed
   sadapt train maze-small               train S-Adapt into runs/maze-small/...
-  sadapt runs                           how all runs stand
-  sadapt resume runs/maze-small/...     go on after a stop, however it came
+  sadapt runs                           the state of all runs
+  sadapt resume runs/maze-small/...     continue after any kind of stop
   sadapt eval runs/maze-small/...       play the trained agent greedily
   sadapt watch runs/maze-small/...      film it
   sadapt film tetris --out tetris.gif   film a random agent
@@ -54,27 +54,25 @@ class Row(NamedTuple):
 
 
 COMMANDS = {
-    "list": Row("worlds", "ListCommand", "every world there is"),
-    "probe": Row(
-        "worlds", "ProbeCommand", "which way a world's entropy can be pushed, before any training", compiles=True
-    ),
+    "list": Row("worlds", "ListCommand", "list all worlds"),
+    "probe": Row("worlds", "ProbeCommand", "measure which way a world's entropy can be pushed", compiles=True),
     "film": Row("film", "FilmCommand", "film a random or scripted agent", compiles=True),
-    "train": Row("train", "TrainCommand", "train an agent into a folder of its own", compiles=True),
-    "resume": Row("runs", "ResumeCommand", "go on with a run from its last checkpoint", compiles=True),
-    "runs": Row("listing", "RunsCommand", "list runs: how they stand, what they have come to"),
-    "compare": Row("listing", "CompareCommand", "what differs between two runs"),
+    "train": Row("train", "TrainCommand", "train an agent into its own folder", compiles=True),
+    "resume": Row("runs", "ResumeCommand", "continue a run from its last checkpoint", compiles=True),
+    "runs": Row("listing", "RunsCommand", "list runs: their state and latest results"),
+    "compare": Row("listing", "CompareCommand", "show what differs between two runs"),
     "zoo": Row("zoo", "ZooCommand", "list the trained policies that come with the program"),
-    "eval": Row("runs", "EvalCommand", "play a trained agent greedily and tell what it does", compiles=True),
+    "eval": Row("runs", "EvalCommand", "play a trained agent greedily and measure it", compiles=True),
     "watch": Row("runs", "WatchCommand", "film a trained agent", compiles=True),
     "plot": Row("runs", "PlotCommand", "draw the learning curves of runs"),
     "export": Row("runs", "ExportCommand", "write a run's policy into one file"),
-    "sweep": Row("sweep", "SweepCommand", "make all runs of a figure, or of a file of your own"),
+    "sweep": Row("sweep", "SweepCommand", "train all runs of a figure, or of your own experiment"),
     "figures": Row("study", "FiguresCommand", "draw the paper's figures from stored runs"),
-    "claims": Row("study", "ClaimsCommand", "which of the paper's claims stored runs bear out"),
-    "adaptation": Row("study", "AdaptationCommand", "what adapting costs S-Adapt, world by world"),
-    "table": Row("study", "TableCommand", "all stored runs as one table, and what they took"),
+    "claims": Row("study", "ClaimsCommand", "check which of the paper's claims stored runs support"),
+    "adaptation": Row("study", "AdaptationCommand", "measure what adapting costs S-Adapt, world by world"),
+    "table": Row("study", "TableCommand", "write all stored runs into one table, with their cost"),
     "report": Row("report", "ReportCommand", "show a folder of runs as one HTML file"),
-    "bench": Row("bench", "BenchCommand", "how fast this machine is"),
+    "bench": Row("bench", "BenchCommand", "measure speed on this machine"),
 }
 
 

@@ -18,18 +18,18 @@ EXPECTED = 48
 
 @dataclass(frozen=True)
 class BenchCommand:
-    """Measure speed on one core: worlds, wrappers, learners, and other people's programs beside ours."""
+    """Measure speed on one core: worlds, wrappers, learners, and other libraries for comparison."""
 
     part: Annotated[
         Literal["all", "worlds", "wrappers", "learners", "peers"], tyro.conf.Positional, arg(help_behavior_hint="")
     ] = "all"
     """What to measure: all, worlds, wrappers, learners or peers."""
     where: Flag = False
-    """Show where the time of training goes instead, part by part, beside the matrix products alone."""
+    """Instead, show where training time goes, part by part, compared with the matrix products alone."""
     growth: Flag = False
-    """Show how cost grows instead: with worlds, cells, replay, seeds and cores, and the slopes that it must keep."""
+    """Instead, show how cost grows with worlds, cells, replay, seeds and cores, and the slopes it should keep."""
     roofline: Flag = False
-    """Show memory and arithmetic of a step instead, and the pace to expect of two GPUs and of this core."""
+    """Instead, show memory and arithmetic per step, and the speed to expect from two GPUs and from this core."""
     seconds: Positive = 3.0
     """How long to repeat each measurement; the fastest call counts."""
     json: Flag = False

@@ -115,7 +115,7 @@ def _live(sweep: Sweep, left: list[Planned]) -> Iterator[tuple[Callable[[], None
         pace = (done - first) / gone if gone > 0 else 0.0
         ahead = f", about {clock((total - done) / pace)} left" if pace > 0 else ""
         head = Text(f"{len(ended) - len(failed)} of {len(sweep.experiment.runs)} runs, {clock(gone)} gone{ahead}")
-        return Group(head, table, Text("Ctrl-C saves everything; the same command goes on", style="dim"))
+        return Group(head, table, Text("Ctrl-C saves everything; the same command continues", style="dim"))
 
     with Live(body(), console=console, auto_refresh=False) as live:
         last = 0.0

@@ -29,7 +29,7 @@ Imports = Annotated[
     arg(
         name="import",
         metavar="MODULE",
-        help="A module of your own to import first, which registers worlds and parts; may be given several times.",
+        help="Your own module to import first, which registers worlds and parts; can be repeated.",
         help_behavior_hint="",
     ),
 ]

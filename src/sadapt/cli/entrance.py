@@ -93,8 +93,8 @@ def told_failure(failure: Exception) -> str | None:
     text = str(failure)
     if isinstance(failure, MemoryError) or "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:
         return (
-            f"the machine has not enough memory for this ({_first_line(text) or 'nothing more is known'}): "
-            "ask for fewer or smaller things, such as --num-envs, --episodes or the sizes of the network"
+            f"not enough memory ({_first_line(text) or 'no details are known'}): "
+            "lower --num-envs, --episodes or the size of the network"
         )
     return _told_platform() if "jax" in sys.modules and os.environ.get("JAX_PLATFORMS") else None
 

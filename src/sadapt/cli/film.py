@@ -23,21 +23,21 @@ class FilmCommand:
     """Film one episode of a random or scripted agent."""
 
     env: EnvName
-    """A world of `sadapt list`, gym:ID or atari:GAME."""
+    """A world from `sadapt list`, gym:ID or atari:GAME."""
     policy: str = "random"
-    """Who acts: random, "always ACTION", or a policy that `sadapt probe` shows for this world."""
+    """Who acts: random, "always ACTION", or a scripted policy that `sadapt probe` lists for this world."""
     seed: Seed = 0
-    """Seed of every random draw."""
+    """Random seed."""
     steps: Steps = None
-    """Steps to film at most; the world's horizon if not given."""
+    """Maximum number of steps; by default the world's horizon."""
     fps: Count = 10
     """Frames per second."""
     layout: OptionalFile = None
-    """A map of your own: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
+    """Your own map: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
     obs_key: OptionalName = None
-    """Which part of a dictionary observation to see, in Gymnasium worlds that show one."""
+    """Which part of a dictionary observation to use, in Gymnasium worlds that have one."""
     out: OptionalFile = None
-    """Where to write the film; ENV-POLICY.gif here if not given."""
+    """Where to write the film; by default ENV-POLICY.gif in the current folder."""
     imports: Imports = ()
 
     def run(self) -> None:

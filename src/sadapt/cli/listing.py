@@ -19,11 +19,11 @@ Folder = Annotated[Path, tyro.conf.Positional, arg(metavar="DIR", help_behavior_
 
 @dataclass(frozen=True)
 class RunsCommand:
-    """List the runs below a folder: how they stand, and what they have come to.
+    """List the runs in a folder: their state, progress and latest results.
 
     examples:
       sadapt runs                     every run in runs/
-      sadapt runs results --json      those of a sweep, for a program
+      sadapt runs results --json      those of a sweep, as JSON
     """
 
     folder: Folder = Path("runs")
@@ -70,7 +70,7 @@ def _on(each: Any) -> str:
 class CompareCommand:
     """Show what differs between two runs: settings, how they were made, and results.
 
-    Results are means over the last tenth of the rows up to the last step that both runs have come to.
+    Results are means over the last tenth of the rows, up to the last step that both runs have reached.
     """
 
     run_path: First
@@ -99,7 +99,7 @@ class CompareCommand:
                 out.print("The settings are the same." if title == "setting" else "Both were made by the same program.")
         out.print()
         if found.identical:
-            return out.print("Their rows of metrics are the same, but for the pace.")
+            return out.print("Their rows of metrics are the same, except for the speed.")
         if found.until is None:
             return out.print("There are no rows of metrics in both of them to compare.")
         figure = lambda value: f"{value:.4g}"  # noqa: E731

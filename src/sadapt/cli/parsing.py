@@ -56,7 +56,7 @@ def parsed(command: type, name: str, words: list[str], **options: Any) -> Any:
     """A command with its options read from the words after its name."""
     if "" in words:
         before = words[words.index("") - 1] if words.index("") else f"sadapt {name}"
-        raise UserError(f"an empty word was given after {before}: name something, or leave it out")
+        raise UserError(f"an empty argument was given after {before}: give a value, or leave it out")
     config = (tyro.conf.FlagCreatePairsOff, *options.pop("config", ()))
     flags = dict(_flags(command, options.get("default")))
     asked, said, helped = _spell_out(words, flags), io.StringIO(), _Like(sys.stdout)
@@ -177,7 +177,7 @@ def _unexpected(command: type, name: str, left: list[str], words: list[str], fla
     before = words[max(words.index(first) - 1, 0)] if first in words else ""
     if (named := _flag_named(before, flags)) is not None:
         _truth(named[0], first)
-    return UserError(f"{first!r} fits nowhere: give every value after the option that it is for {more}")
+    return UserError(f"{first!r} is not expected here: put every value after its option {more}")
 
 
 def _options(command: type, flags: dict[str, bool]) -> Iterator[str]:

@@ -32,21 +32,20 @@ MOST_FILMS = 12
 class ReportCommand:
     """Show a folder of runs, or a whole study, as one HTML file that opens offline.
 
-    It has curves with seeds and intervals, the arms over the training, the paper's claims, what adapting costs, films
-    that are there, the settings that differ and the commands to repeat the runs. Runs that are not finished are shown
-    as far as they have come.
+    It has curves with seeds and intervals, the arms over time, the paper's claims, what adapting costs, existing films,
+    the settings that differ and the commands to repeat the runs. Unfinished runs are shown as far as they have got.
     """
 
     folder: Annotated[Path, tyro.conf.Positional, arg(metavar="DIR", help_behavior_hint="")]
     """Folder of runs."""
     out: OptionalFile = None
-    """Where to write the page; DIR/report.html if not given."""
+    """Where to write the page; by default DIR/report.html."""
     watch: Flag = False
-    """Build it again whenever a run has written something, until Ctrl-C; the open page follows."""
+    """Rebuild the page whenever a run writes something, until Ctrl-C; an open page reloads itself."""
     every: Annotated[Count, arg(metavar="SECONDS")] = 10
-    """Seconds between two looks, with --watch."""
+    """Seconds between checks, with --watch."""
     films: Flag = False
-    """First film agents that have a checkpoint or an exported policy and no film yet, as `sadapt watch` does."""
+    """First film, like `sadapt watch`, every agent that has a checkpoint or an exported policy but no film yet."""
     imports: Imports = ()
 
     def run(self) -> None:

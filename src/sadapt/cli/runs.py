@@ -19,22 +19,22 @@ from sadapt.zoo import PREFIX, is_named
 
 @dataclass(frozen=True)
 class ResumeCommand:
-    """Go on with a run from its last checkpoint, to the same result as if it had never stopped.
+    """Continue a run from its last checkpoint, with the same result as if it had never stopped.
 
-    With --total-timesteps it goes on beyond its planned end. What falls with the length of the training, such as
-    epsilon and the learning rate, goes by the planned length and stays at its last value.
+    With --total-timesteps it continues beyond its planned end. Schedules, such as those of epsilon and the learning
+    rate, keep to the planned length and then stay at their last value.
     """
 
     run_path: RunPath
     """Folder of the run."""
     total_timesteps: OptionalCount = None
-    """Environment steps to extend the run to; as planned if not given."""
+    """Environment steps to extend the run to; by default as planned."""
     checkpoint_interval: Annotated[
         Limit | None, tyro.conf.DisallowNone, arg(metavar="SECONDS", help_behavior_hint="")
     ] = None
-    """Seconds between checkpoints; as before if not given."""
+    """Seconds between checkpoints; by default as before."""
     quiet: Quiet = False
-    """Say nothing but the run's folder."""
+    """Print only the run's folder."""
     imports: Imports = ()
 
     def run(self) -> None:
@@ -51,7 +51,7 @@ class ResumeCommand:
         if self.total_timesteps is not None:
             settings = extending.extended(settings, self.total_timesteps, str(folder))
         if is_complete(folder) and settings.total_timesteps == folder.read_settings().total_timesteps:
-            print(f"{folder} has finished already; nothing is left to do")
+            print(f"{folder} has already finished; there is nothing left to do")
             warn(folder.warnings)
             return
         options = session.former_options(folder)
@@ -64,18 +64,18 @@ class ResumeCommand:
 
 @dataclass(frozen=True)
 class EvalCommand:
-    """Play a trained agent greedily and show what it does, beside a random one."""
+    """Play a trained agent greedily and show its results next to a random agent's."""
 
     run_path: RunPath
     """Folder of a run, an exported policy, or zoo:NAME."""
     episodes: Count = 100
-    """Whole episodes to play."""
+    """Number of episodes to play."""
     arm: Annotated[Literal["s-max", "s-min"] | None, tyro.conf.DisallowNone, arg(help_behavior_hint="")] = None
-    """Force S-Adapt into one direction; the one that its bandit prefers if not given."""
+    """Direction of S-Adapt; by default the one its bandit prefers."""
     epsilon: Share = 0.0
     """Share of random actions."""
     seed: Seed = 0
-    """Seed of every random draw."""
+    """Random seed."""
     json: Flag = False
     """Print JSON instead of a table."""
     imports: Imports = ()
@@ -121,19 +121,19 @@ class WatchCommand:
     run_path: RunPath
     """Folder of a run, an exported policy, or zoo:NAME."""
     out: OptionalFile = None
-    """Where to write the film (.gif or .mp4); RUN/videos/ARM-sSEED.gif if not given, of zoo:NAME NAME/ARM-sSEED.gif."""
+    """Where to write the film (.gif or .mp4); by default RUN/videos/ARM-sSEED.gif, for zoo:NAME NAME/ARM-sSEED.gif."""
     compare: Annotated[Path | None, tyro.conf.DisallowNone, arg(metavar="RUN2", help_behavior_hint="")] = None
-    """A second run to show beside the first, from the same seed."""
+    """A second run to show next to the first, with the same seed."""
     arm: Annotated[Literal["s-max", "s-min"] | None, tyro.conf.DisallowNone, arg(help_behavior_hint="")] = None
-    """Force S-Adapt into one direction; the one that its bandit prefers if not given."""
+    """Direction of S-Adapt; by default the one its bandit prefers."""
     steps: OptionalCount = None
-    """Steps to film at most; a whole episode if not given."""
+    """Maximum number of steps; by default a whole episode."""
     fps: Count = 12
     """Frames per second."""
     epsilon: Share = 0.0
     """Share of random actions."""
     seed: Seed = 0
-    """Seed of every random draw."""
+    """Random seed."""
     imports: Imports = ()
 
     def run(self) -> None:
@@ -167,7 +167,7 @@ class ExportCommand:
     run_path: RunPath
     """Folder of a run."""
     out: OptionalFile = None
-    """Where to write it; RUN/policy.safetensors if not given."""
+    """Where to write it; by default RUN/policy.safetensors."""
     imports: Imports = ()
 
     def run(self) -> None:
@@ -193,9 +193,9 @@ class PlotCommand:
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional, arg(metavar="RUN [RUN ...]", help_behavior_hint="")]
     """Folders of runs."""
     out: OptionalFile = None
-    """Where to draw them (.png, .svg or .pdf); RUN/curve.png if not given."""
+    """Where to write the figure (.png, .svg or .pdf); by default RUN/curve.png."""
     each: Flag = False
-    """Draw every run as a curve of its own, not the mean over the seeds of the same settings."""
+    """Draw a curve per run instead of the mean over seeds with the same settings."""
 
     def run(self) -> None:
         from sadapt.report.curves import plot

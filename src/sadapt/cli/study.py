@@ -18,18 +18,18 @@ RESULTS = Annotated[Path, tyro.conf.Positional, arg(metavar="RESULTS", help_beha
 
 @dataclass(frozen=True)
 class FiguresCommand:
-    """Draw the paper's figures and all claims at a glance from stored runs, as PNG and SVG."""
+    """Draw the paper's figures and an overview of all claims from stored runs, as PNG and SVG."""
 
     results: RESULTS
-    """Folder of runs, as `sadapt sweep` makes it."""
+    """Folder of runs, as written by `sadapt sweep`."""
     out: OptionalFolder = None
-    """Where to draw; RESULTS/figures if not given."""
+    """Where to write the figures; by default RESULTS/figures."""
     only: Annotated[tuple[str, ...], arg(metavar="F2 F3 ...", help_behavior_hint="")] = ()
-    """Only these figures; `claims` is the one of all claims."""
+    """Only these figures; `claims` is the overview of all claims."""
     learner: str = "pqn"
-    """Whose runs: pqn, dqn, ppo, or one of your own."""
+    """Learner of the runs: pqn, dqn, ppo, or your own."""
     aggregate: Flag = False
-    """Interquartile means with bootstrap intervals instead of means with deviations, and a summary over worlds."""
+    """Interquartile means with bootstrap intervals, not means with standard deviations; and a summary over worlds."""
     json: Flag = False
     """Print JSON instead of a table."""
 
@@ -63,21 +63,21 @@ class FiguresCommand:
 class ClaimsCommand:
     """Check the paper's claims on stored runs, or compare two folders of runs.
 
-    A claim holds (yes) where the 95 % interval of its margin over seeds lies at or above 0, does not (no) where it lies
-    below, and the runs cannot tell where it lies across. With --against, runs of the same settings are compared
+    A claim holds (yes) if the 95% interval of its margin over seeds lies at or above 0, does not hold (no) if it lies
+    below, and is undecided (cannot tell) if it contains 0. With --against, runs with the same settings are compared
     instead: the exit code is 0 if nothing tells the two folders apart, 1 if something does.
     """
 
     results: RESULTS
-    """Folder of runs, as `sadapt sweep` makes it."""
+    """Folder of runs, as written by `sadapt sweep`."""
     learner: str = "pqn"
-    """Whose runs: pqn, dqn, ppo, or one of your own."""
+    """Learner of the runs: pqn, dqn, ppo, or your own."""
     checks: Flag = False
-    """Tell every check in every world, not only the one that a claim's answer hangs on."""
+    """Show every check in every world, not only the one that decides each claim."""
     against: OptionalFolder = None
-    """Another folder of runs: do the two agree statistically, whatever the claims? Of all learners."""
+    """Another folder of runs: test whether the two agree statistically, over all learners."""
     out: OptionalFile = None
-    """Write the table as Markdown too."""
+    """Also write the table as Markdown."""
     json: Flag = False
     """Print JSON instead of a table."""
 
@@ -112,14 +112,14 @@ class ClaimsCommand:
         if not found.pairs and not found.comparisons and not found.lonely:
             example = nearest_miss(results, others)
             raise UserError(
-                f"{self.results} and {folder} have no runs in common: runs are compared with those of the same "
+                f"{self.results} and {folder} have no runs in common: runs are compared only with runs of the same "
                 "settings (world, agent, learner, steps and all others but the seed), and there are none"
                 + (f"; {example}" if example else "")
             )
         if not found.comparisons:
             raise UserError(
-                f"{self.results} and {folder} have the same settings {found.lonely} times, but only one run of each on "
-                "either side, which says nothing of chance: repeat with a second seed in one of them"
+                f"{self.results} and {folder} share {found.lonely} settings, but with only one run on either side, "
+                "which leaves no way to judge chance: add a second seed to one of them"
             )
         if self.json:
             show_json(as_record(found))
@@ -139,14 +139,14 @@ class AdaptationCommand:
     """Measure what adapting costs: S-Adapt against the better of its two single objectives, world by world.
 
     waste is the share of its episodes on the other arm; area and final are its distance from a random agent's entropy
-    over the run and at its end, relative to the better agent's; cost is how many times as many steps it takes to nine
-    tenths of the better agent's final distance.
+    over the run and at the end, relative to the better agent's; cost is how many times as many steps it takes to reach
+    nine tenths of the better agent's final distance.
     """
 
     results: RESULTS
-    """Folder of runs, as `sadapt sweep` makes it."""
+    """Folder of runs, as written by `sadapt sweep`."""
     learner: str = "pqn"
-    """Whose runs: pqn, dqn, ppo, or one of your own."""
+    """Learner of the runs: pqn, dqn, ppo, or your own."""
     json: Flag = False
     """Print JSON instead of a table."""
 
@@ -181,16 +181,16 @@ class AdaptationCommand:
 
 @dataclass(frozen=True)
 class TableCommand:
-    """Write all stored runs into one tidy table, and tell what they took.
+    """Write all stored runs into one tidy table, and show what they cost.
 
-    The table is a compressed CSV with a row for every run and logged step; `sadapt.report.load(RESULTS)` gives it as a
-    pandas frame. The same runs give the same bytes.
+    The table is a compressed CSV with a row for every run and logged step; `sadapt.report.load(RESULTS)` returns it as
+    a pandas data frame. The same runs give the same bytes.
     """
 
     results: RESULTS
-    """Folder of runs, as `sadapt sweep` makes it."""
+    """Folder of runs, as written by `sadapt sweep`."""
     out: OptionalFile = None
-    """Where to write, a .csv.gz file; RESULTS/runs.csv.gz if not given."""
+    """Where to write it, a .csv.gz file; by default RESULTS/runs.csv.gz."""
     json: Flag = False
     """Print JSON instead of a table."""
 
@@ -216,7 +216,7 @@ class TableCommand:
                 Column("core_hours", "core-hours", lambda hours: f"{hours:.2f}", right=True),
             ],
         )
-        print(f"{out} has them all, {size / 1e6:.1f} MB")
+        print(f"{out} holds them all, {size / 1e6:.1f} MB")
         return _mention(results, drawn=True)
 
 

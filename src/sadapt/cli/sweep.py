@@ -27,10 +27,10 @@ Results = Annotated[Path, arg(metavar="DIR")]
 
 @dataclass(frozen=True)
 class SweepCommand:
-    """Make all runs of a figure, or of a file of your own. Give the same command again to go on after any stop.
+    """Train all runs of a figure, or of your own experiment file. After any stop, the same command continues.
 
     examples:
-      sadapt sweep                           list what comes with the program
+      sadapt sweep                           list the built-in experiments
       sadapt sweep F4                        Tetris, five agents, five seeds
       sadapt sweep F4 --preset paper         the same with the paper's DQN, days
       sadapt sweep mine.toml --out results   your own worlds and settings
@@ -38,7 +38,7 @@ class SweepCommand:
     """
 
     experiment: Annotated[str, tyro.conf.Positional, arg(metavar="FIGURE|FILE", help_behavior_hint="")] = ""
-    """A figure of the paper (F2), another experiment, or a TOML file; without one, list what there is."""
+    """A figure of the paper (F2), another experiment, or a TOML file; by default, list the experiments."""
     preset: Literal["fast", "paper"] = "fast"
     """Which groups of the file to run: PQN in minutes, or the paper's DQN."""
     out: Results = Path("results")
@@ -46,11 +46,11 @@ class SweepCommand:
     executor: Literal["local", "ray", "slurm"] = "local"
     """Where: the cores of this machine, a Ray cluster (extra `ray`), or SLURM (extra `slurm`)."""
     workers: OptionalCount = None
-    """Runs at the same time; one a core if not given."""
+    """Runs at the same time; by default one per core."""
     dry_run: Flag = False
-    """Print the plan and the time that it will take, and run nothing."""
+    """Print the plan and the estimated time, and run nothing."""
     no_estimate: Flag = False
-    """Do not measure the pace of each kind of run first."""
+    """Do not measure the speed of each kind of run first."""
     imports: Imports = ()
     json: Flag = False
     """Print JSON instead of a table."""
@@ -120,7 +120,7 @@ class SweepCommand:
             done = len(sweep.experiment.runs) - len(sweep.left())
             raise Stop(
                 f"stopped; {done} of {len(sweep.experiment.runs)} runs are finished, the others are saved: "
-                "the same command goes on",
+                "the same command continues",
                 130,
             ) from None
         if failures:

@@ -27,58 +27,58 @@ if TYPE_CHECKING:
     from sadapt.runs.folder import RunFolder
 
 ABOUT = """\
-Train an agent in a world. Everything about the run is kept in one folder and can be resumed at any moment.
+Train an agent in a world. Everything about the run is in one folder, and it can be resumed at any time.
 
 examples:
   sadapt train maze-small                            S-Adapt, fast learner
   sadapt train tetris --objective s-min --seed 3     another agent and seed
   sadapt train tetris --preset paper                 the paper's DQN, hours
   sadapt train maze-small --total-timesteps 200000   a shorter run
-  sadapt train maze-small --config OLD/config.json   a former run's settings
+  sadapt train maze-small --config OLD/config.json   an earlier run's settings
   sadapt train maze-small --num-seeds 5              five seeds in one program
   sadapt train tetris --from RUN --objective extrinsic
-                                                     the task, from a policy
-  sadapt train gym:CartPole-v1                       a world of Gymnasium
+                                                     the task, pretrained
+  sadapt train gym:CartPole-v1                       a Gymnasium environment
   sadapt train tetris --stream --half-life 200       without episodes
-  sadapt train mine --import my_module               one of your own
+  sadapt train mine --import my_module               your own world
   sadapt train maze-small --learner dqn --help       another part's settings"""
 
 METAVARS = {"layout": "FILE", "start_from": "RUN"}
 PARTS = {
-    "marginal": "What is fitted to the observations of an episode; its settings are below.",
-    "feedback": "What the bandit hears when an episode ends; its settings are below.",
-    "bandit": "Who picks the arm of S-Adapt's episodes; its settings are below.",
-    "network": "What the policy looks through; its settings are below.",
-    "learner": "How it learns; its settings are below.",
+    "marginal": "Distribution fitted to the observations of an episode; its settings are below.",
+    "feedback": "What the bandit learns from when an episode ends; its settings are below.",
+    "bandit": "What picks the arm of each S-Adapt episode; its settings are below.",
+    "network": "Network of the learner; its settings are below.",
+    "learner": "Learning algorithm; its settings are below.",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainCommand:
-    """Train an agent; `sadapt train ENV --help` shows every setting, the world's own among them."""
+    """Train an agent; `sadapt train ENV --help` shows every setting, including the world's own."""
 
     env: EnvName
-    """A world of `sadapt list`, gym:ID for one of Gymnasium, atari:GAME, or one of your own with --import."""
+    """A world from `sadapt list`, gym:ID for a Gymnasium environment, atari:GAME, or your own with --import."""
     preset: Literal["fast", "paper"] = "fast"
     """Where the defaults come from: minutes on a core with PQN, or the paper's DQN."""
     num_seeds: Count = 1
-    """Seeds to train at once, from --seed on, each into its own folder."""
+    """Number of seeds to train at once, starting from --seed, each in its own folder."""
     out: OptionalFolder = None
-    """Folder of the run; runs/ENV/OBJECTIVE-LEARNER-sSEED if not given."""
+    """Folder of the run; by default runs/ENV/OBJECTIVE-LEARNER-sSEED."""
     overwrite: Flag = False
-    """Replace a run that is already there."""
+    """Replace an existing run."""
     config: OptionalFile = None
-    """Take the settings of a former run's config.json; other flags change them."""
+    """Take the settings from an earlier run's config.json; other flags override them."""
     print_config: Flag = False
     """Print the settings as JSON and train nothing."""
     checkpoint_interval: Limit = 300.0
     """Seconds between checkpoints."""
     tensorboard: Literal["on", "off"] = "on"
-    """Write TensorBoard events beside metrics.csv."""
+    """Write TensorBoard events as well as metrics.csv."""
     track: Flag = False
-    """Log to Weights & Biases too (extra `wandb`; WANDB_MODE=offline keeps it here)."""
+    """Also log to Weights & Biases (extra `wandb`; WANDB_MODE=offline logs locally)."""
     quiet: Quiet = False
-    """Say nothing but the run's folder."""
+    """Print only the run's folder."""
     imports: Imports = ()
 
     @staticmethod

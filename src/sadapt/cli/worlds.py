@@ -62,30 +62,30 @@ class ListCommand:
 
 @dataclass(frozen=True)
 class ProbeCommand:
-    """Measure, before any training, which way a world's entropy can be pushed further."""
+    """Measure, before any training, in which direction a world's entropy can be pushed further."""
 
     env: EnvName
-    """A world of `sadapt list`, gym:ID or atari:GAME."""
+    """A world from `sadapt list`, gym:ID or atari:GAME."""
     episodes: Count = 100
     """Episodes per policy."""
     seed: Seed = 0
-    """Seed of every random draw."""
+    """Random seed."""
     layout: OptionalFile = None
-    """A map of your own: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
+    """Your own map: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
     horizon: OptionalCount = None
-    """Steps in an episode; the world's own if not given."""
+    """Steps per episode; by default the world's own."""
     obs_key: OptionalName = None
-    """Which part of a dictionary observation to see, in Gymnasium worlds that show one."""
+    """Which part of a dictionary observation to use, in Gymnasium worlds that have one."""
     marginal: Annotated[str, arg(metavar="NAME")] = "auto"
-    """Distribution fitted to what is seen: auto (by what is seen), bernoulli, kt, categorical, ..., or your own."""
+    """Distribution fitted to observations: auto (by their space), bernoulli, kt, categorical, ..., or your own."""
     pseudo_count: Annotated[float | None, DisallowNone, arg(metavar="FLOAT", help_behavior_hint="")] = None
-    """All-zero observations that every episode's marginal starts with, where it has such; none if not given."""
+    """All-zero observations added at the start of every episode, if the marginal has this setting; by default none."""
     plot: OptionalFile = None
-    """Draw entropy over time too (.png, .svg or .pdf)."""
+    """Also draw entropy over time (.png, .svg or .pdf)."""
     json: Flag = False
     """Print JSON instead of a table."""
     quiet: Flag = False
-    """No progress on standard error."""
+    """Show no progress."""
     imports: Imports = ()
 
     def run(self) -> None:
@@ -145,7 +145,7 @@ def _show_report(report: Report) -> None:
             Column("policy", "policy"),
             Column("entropy", "final entropy, nats", right=True),
             Column("shift", "from random", right=True),
-            Column("surprise", "surprise a step", right=True),
+            Column("surprise", "surprise per step", right=True),
             Column("return", "return", right=True),
             Column("deaths", "terminated", right=True),
             Column("length", "steps", right=True),

@@ -11,16 +11,16 @@ from sadapt.zoo import Entry, entries
 
 @dataclass(frozen=True)
 class ZooCommand:
-    """List the trained policies that come with the program; each is named zoo:NAME wherever a run is.
+    """List the trained policies that come with the program; use zoo:NAME in place of a run.
 
     examples:
       sadapt watch zoo:tetris                      film one
       sadapt eval zoo:maze-small --arm s-max       play it in one direction
-      sadapt train tetris --from zoo:tetris        train on from it
+      sadapt train tetris --from zoo:tetris        start training from it
     """
 
     json: Flag = False
-    """Print JSON instead of a table: settings and every measure of the evaluations too."""
+    """Print JSON instead of a table, with settings and every measure of the evaluations."""
 
     def run(self) -> None:
         from sadapt.output import Column, show, show_json

@@ -31,7 +31,7 @@ def gymnasium_world(name: str, settings: GymnasiumSettings = GymnasiumSettings()
     seen, actions = example.seen, example.action_space
     example.close()
     if not isinstance(actions, spaces.Discrete):
-        raise UserError(f"{name} has the action space {actions}; only discrete actions can be learned: wrap it in one")
+        raise UserError(f"{name} has the action space {actions}; only discrete actions are supported: wrap it in one")
     last = settings.horizon or spec.max_episode_steps or own_limit(example)
     if last is None:
         raise UserError(f"{name} does not say how long an episode is: give --horizon STEPS")
@@ -133,7 +133,7 @@ def _spec(env_id: str) -> Any:
         if hint.startswith("choose"):
             hint = "name one, for example gym:CartPole-v1"
         raise UserError(
-            f"unknown Gymnasium world {env_id!r}: {hint} A world of your own needs --import MODULE, which registers it"
+            f"unknown Gymnasium world {env_id!r}: {hint} Your own world needs --import MODULE, which registers it"
         ) from error
 
 

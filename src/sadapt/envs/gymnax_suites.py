@@ -134,8 +134,8 @@ def _imported(suite: str, module: str | None = None) -> Any:
     except Exception as error:  # whatever that code does
         first = str(error).strip().partition("\n")[0]
         raise UserError(
-            f"{suite} {has} cannot be imported beside jax {jax.__version__}: {type(error).__name__} ({first}); give it "
-            f"the versions that it needs: pip install --upgrade 'sadapt[{suite}]'"
+            f"{suite} {has} cannot be imported with jax {jax.__version__}: {type(error).__name__} ({first}); install "
+            f"the versions it needs: pip install --upgrade 'sadapt[{suite}]'"
         ) from error
 
 

@@ -82,7 +82,7 @@ def gymnax_world(name: str, settings: GymnaxSettings = GymnaxSettings()) -> Env:
     guest = SUITES[suite](inner)
     known = KNOWN.get(name, NAVIX if suite == "navix" else Known())
     if getattr(guest.actions, "n", None) is None or guest.actions.shape != ():
-        raise UserError(f"{name} has the action space {guest.actions}; only discrete actions can be learned: wrap it")
+        raise UserError(f"{name} has the action space {guest.actions}; only discrete actions are supported: wrap it")
     horizon = settings.horizon or known.horizon or guest.horizon
     if horizon is None:
         raise UserError(f"{name} does not say how long an episode is: give --horizon STEPS")
@@ -164,7 +164,7 @@ def _shown(name: str, space: Any, known: Known, settings: GymnaxSettings) -> Sho
     if not (math.isfinite(least) and math.isfinite(most) and least < most):
         raise UserError(
             f"{name} shows numbers from {least:g} to {most:g}; a marginal needs bounds: give --obs-low and --obs-high, "
-            "between which observations are then kept"
+            "to which observations are then clipped"
         )
     shape = tuple(space.shape) or (1,)
     shape = (*shape, 1) if len(shape) == 2 else shape

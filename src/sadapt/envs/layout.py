@@ -37,7 +37,7 @@ def parse(text: str, source: str, kind: str) -> Layout:
     if not rows:
         raise UserError(f"{source} is empty; a map has one character per cell, of {_legend(kind)}")
     if (count := sum(map(len, rows))) > MOST:
-        raise UserError(f"{source} has {count:,} cells; a map may have at most {MOST:,}")
+        raise UserError(f"{source} has {count:,} cells; a map can have at most {MOST:,}")
     for number, row in enumerate(rows, 1):
         for column, character in enumerate(row, 1):
             if character not in ALLOWED[kind]:

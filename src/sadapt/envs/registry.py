@@ -21,7 +21,7 @@ def make_any(name: str, settings: Any = None) -> AnyEnv:
     env = part.make(name, settings=given if part.settings is not None else None)
     if not isinstance(env, Env | HostEnv):
         raise UserError(
-            f"the factory of the world {name!r} made {type(env).__name__}; it must make an Env or a HostEnv"
+            f"the factory of the world {name!r} returned {type(env).__name__}; it must return an Env or a HostEnv"
         )
     horizon = getattr(given, "horizon", None)
     return env if horizon is None else replace(env, horizon=horizon)
@@ -42,5 +42,5 @@ def _with_layout(part: Part, name: str, layout: str | Path | None) -> Any:
     if layout is None:
         return settings
     if not isinstance(settings, MapSettings):
-        raise UserError(f"{name!r} has no map, so --layout {layout} means nothing to it; leave it out")
+        raise UserError(f"{name!r} has no map, so --layout {layout} does not apply: leave it out")
     return replace(settings, layout=str(layout))

@@ -91,7 +91,7 @@ def ground_of(layout: Layout) -> Ground:
     free = reachable(layout.wall, layout.agent)
     spots = np.flatnonzero(free).astype(np.int32)
     if len(spots) < 2:
-        raise UserError(f"{layout.source} leaves the agent a single cell; a goal that moves on needs a second one")
+        raise UserError(f"{layout.source} leaves the agent a single cell; a moving goal needs a second one")
     return Ground(
         wall=layout.wall,
         open=free,

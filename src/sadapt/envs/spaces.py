@@ -48,7 +48,7 @@ def part(source: str, space: spaces.Space, key: str | None, option: str) -> tupl
     Of a dictionary without a key it is the only part that can be seen, or all of the dictionary.
     """
     if key is not None and not isinstance(space, spaces.Dict):
-        raise UserError(f"{source} shows no dictionary, so {option} {key} means nothing to it; leave it out")
+        raise UserError(f"{source} has no dictionary observations, so {option} {key} does not apply: leave it out")
     path: Path = ()
     while isinstance(space, spaces.Dict):
         if not key:

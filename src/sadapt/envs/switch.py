@@ -106,9 +106,11 @@ def _require_alike(first: Env, second: Env) -> None:
         raise UserError(f"a stream is made of two worlds, but both are called {first.name!r}: name another")
     for env in (first, second):
         if len(set(env.channels)) < len(env.channels):
-            raise UserError(f"{env.name!r} has two channels of one name ({', '.join(env.channels)}): name them apart")
+            raise UserError(f"{env.name!r} has two channels with the same name ({', '.join(env.channels)}): rename one")
         if own := sorted({*OWN_COUNTERS} & {*env.counters}):
-            raise UserError(f"{env.name!r} counts {own[0]!r}, as a stream of two worlds does: choose another world")
+            raise UserError(
+                f"{env.name!r} has a counter {own[0]!r}, which the stream of two worlds has too: choose another world"
+            )
     for what, of in ALIKE.items():
         if of(first) != of(second):
             raise UserError(

@@ -28,7 +28,7 @@ class WorldSettings(Checked):
     """What can be changed in any world."""
 
     horizon: Count | None = None
-    """Steps in an episode; None leaves it to the world."""
+    """Steps per episode; by default the world's own."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class MapSettings(WorldSettings):
     """Worlds with a map."""
 
     layout: str | None = None
-    """A map of your own (a text file): `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
+    """Your own map (a text file): `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class SeasonSettings(WorldSettings):
     season_steps: Count = 1_000
     """Mean length of a season, in steps."""
     season_spread: Share = 0.5
-    """How random it is: lengths differ from the mean by at most this share of it, uniformly; 0 makes all equal."""
+    """Randomness of season lengths: uniform within this share of the mean; 0 makes all equal."""
     calendar: Seed | None = None
-    """Seed of the seasons that all worlds share from their start on; None leaves every world its own."""
+    """Seed of a sequence of seasons shared by all worlds from the start; by default every world has its own."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class GymnasiumSettings(WorldSettings):
     """Worlds of Gymnasium."""
 
     obs_key: str | None = None
-    """Which part of a dictionary observation to see, in Gymnasium worlds that show one."""
+    """Which part of a dictionary observation to use, in Gymnasium worlds that have one."""
 
 
 @dataclass(frozen=True)
@@ -69,25 +69,25 @@ class AtariSettings(WorldSettings):
     """Atari games."""
 
     screen_size: Annotated[Count, Bound(lambda value: value <= 210, "must be at most 210, the screen's height")] = 84
-    """Side of the grey frames that the policy sees of an Atari screen, four at a time."""
+    """Side of the greyscale Atari frames that the policy sees, four at a time."""
     frame_size: Count = 21
-    """Side of the grey frame that the marginal sees of an Atari screen."""
+    """Side of the greyscale Atari frame that the marginal sees."""
     noop_max: Whole = 30
-    """Most idle frames, a number drawn by chance, before an Atari game begins; 0 begins every game alike."""
+    """Maximum number of idle frames, drawn at random, before an Atari game begins; 0 starts every game the same way."""
 
 
 @dataclass(frozen=True)
 class GymnaxSettings(WorldSettings):
-    """Worlds of gymnax, Craftax and NAVIX: what they do not say of themselves."""
+    """Worlds of gymnax, Craftax and NAVIX: what they do not declare themselves."""
 
     obs_bits: bool | None = None
-    """Whether every entry of an observation is 0 or 1; None leaves it to what is known of the world."""
+    """Whether every entry of an observation is 0 or 1; by default, what is known of the world."""
     obs_low: Number | None = None
-    """Least entry of an observation, where the world names none; what is less counts as it."""
+    """Lower bound of the observation's entries, if the world declares none; smaller values are clipped."""
     obs_high: Number | None = None
-    """Largest entry of an observation, likewise."""
+    """Upper bound of the observation's entries, likewise."""
     agent_channel: Whole | None = None
-    """Channel with exactly one 1, where the agent is; None where there is no such thing."""
+    """Channel with exactly one 1, at the agent's position; by default none."""
 
 
 class Family(NamedTuple):
@@ -117,7 +117,7 @@ BUTTERFLIES = Family(
     unseen=("catcher",),  # else lowering surprise would mean standing still
 )
 SEASONS = Family(
-    "a garden that is calm and wild by turns",
+    "a garden with calm and wild seasons",
     ("wall", "agent", "goal", "butterfly"),
     GRID_ACTIONS,
     ("still", "walker", "chaser", "avoider", "gardener"),
@@ -293,7 +293,7 @@ for _suite, _about, _hints in (
 
 
 def names() -> tuple[str, ...]:
-    """Every world that has a name of its own, families left out."""
+    """The names of all built-in worlds, without families such as `gym:`."""
     return tuple(name for name in TABLES["env"] if not name.endswith(":"))
 
 

@@ -116,7 +116,7 @@ def _read(file: Path | None) -> list[dict[str, Any]]:
         for check in claim.get("check", []):
             if check.get("rule") not in RULES:
                 raise UserError(
-                    f"{source}: claim {claim.get('id')!r} has no such rule as {check.get('rule')!r}; "
+                    f"{source}: claim {claim.get('id')!r} has an unknown rule {check.get('rule')!r}; "
                     f"choose one of: {', '.join(RULES)}"
                 )
     return found

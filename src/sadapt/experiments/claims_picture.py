@@ -87,7 +87,7 @@ def _drawn(look: Look) -> Any:
 
 GLANCE = Figure(
     "All claims at a glance",
-    "A mark is a world, at the check that its answer hangs on: right of the line the claim holds there, left of it "
-    "it does not, and where the interval over seeds crosses the line the runs cannot tell.",
+    "Each mark is a world, at its deciding check: right of the line the claim holds there, left of it it does not, "
+    "and where the interval over seeds crosses the line the runs cannot tell.",
     _drawn,
 )

@@ -75,7 +75,7 @@ def tally(claims: Sequence[Claim]) -> list[str]:
 
 def glance(claims: Sequence[Claim]) -> str:
     """A table in Markdown, a row a claim: what the paper says, what we find, in how many seeds, by which margin."""
-    rows = ["| claim | the paper says | here | seeds | what it hangs on | margin [95 %] |", "|---|---|---|---|---|---|"]
+    rows = ["| claim | the paper says | here | seeds | deciding check | margin [95 %] |", "|---|---|---|---|---|---|"]
     for claim in claims:
         finding = claim.deciding.deciding
         answer = f"**{claim.answer}**, {claim.holds_in} of {len(claim.verdicts)}"

@@ -119,7 +119,7 @@ def _source(name: str) -> Source:
     path = Path(name)
     if not path.is_file():
         known = packaged()
-        raise UserError(f"no experiment {name!r}: {nearest(name, known)} Or name a TOML file of your own")
+        raise UserError(f"no experiment {name!r}: {nearest(name, known)} Or name your own TOML file")
     try:
         return Source(path.stem, str(path), path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:

@@ -73,7 +73,7 @@ class Sweep(NamedTuple):
             theirs, ours = config.to_dict(config.read(folder.config)), config.to_dict(run.settings)
             if found := config.differences(theirs, ours):
                 raise UserError(
-                    f"{folder} was made with other settings than {self.experiment.name} asks for (its own first): "
+                    f"{folder} was made with other settings than those of {self.experiment.name} (its own first): "
                     f"{'; '.join(found)}. Remove that folder, or use another --out"
                 )
 

@@ -18,13 +18,13 @@ from sadapt.motivation.feedback import COMPARED, as_plain, summed_up, usable
 def estimate_random(
     env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any], episodes: int = 100, seed: int = 0, **options: Any
 ) -> dict[str, dict[str, float]]:
-    """The random agent: mean and deviation of entropy and mean surprise over `episodes` episodes of random play.
+    """Mean and standard deviation of entropy and mean surprise over `episodes` episodes of random play in `env`.
 
-    `env` plays them and is seeded for it; of a vector environment every world plays its share. `options` are those of
-    the wrapper that will use the numbers. A signal that is dead already in random play is said to be so.
+    `env` is seeded for this; in a vector environment every world plays its share. `options` are those of the wrapper
+    that will use the numbers. If random play already shows a dead signal, a warning says so.
     """
     if not isinstance(episodes, int) or episodes < 1:
-        raise UserError(f"episodes is {episodes!r}; it must be a whole number from 1")
+        raise UserError(f"episodes is {episodes!r}; it must be an integer of at least 1")
     silent = {**options, "objective": "extrinsic", "obs_mode": "none", "normalise": False, "h_random": None,
               "random": None, "intrinsic_scale": 1.0, "extrinsic_scale": 0.0}  # fmt: skip
     env.action_space.seed(seed)

@@ -24,7 +24,7 @@ class RestartAfterDeath(gymnasium.Wrapper, RecordConstructorArgs):
         limit = env.spec.max_episode_steps if horizon is None and env.spec is not None else horizon
         if limit is None or limit < 1:
             raise UserError(
-                f"RestartAfterDeath needs a horizon of at least 1 step; given is {horizon}, and the environment tells "
+                f"RestartAfterDeath needs a horizon of at least 1 step; got {horizon}, and the environment has "
                 "none: give horizon=STEPS"
             )
         space = env.observation_space

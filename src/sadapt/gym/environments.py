@@ -45,13 +45,13 @@ def _checked(action: Any, shape: tuple[int, ...], world: Env) -> np.ndarray:
 
 def _checked_positive(name: str, value: int) -> int:
     if not isinstance(value, int) or value < 1:
-        raise UserError(f"{name} is {value!r}; it must be a whole number from 1")
+        raise UserError(f"{name} is {value!r}; it must be an integer of at least 1")
     return value
 
 
 def _checked_render_mode(mode: str | None) -> str | None:
     if mode is not None and mode not in METADATA["render_modes"]:
-        raise UserError(f"render_mode is {mode!r}; a world is drawn as 'rgb_array' or not at all (None)")
+        raise UserError(f"render_mode is {mode!r}; a world is rendered as 'rgb_array' or not at all (None)")
     return mode
 
 
@@ -229,6 +229,6 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarr
         if mask.dtype != np.bool_ or mask.shape != (self.num_envs,) or not mask.any():
             raise UserError(
                 f"options['reset_mask'] is {mask!r}; it must be a boolean array of {self.num_envs} entries, "
-                "True for the worlds to begin anew, at least one"
+                "True for the worlds to reset, at least one"
             )
         return mask

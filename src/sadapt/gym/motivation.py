@@ -235,9 +235,7 @@ class Motivation:
             random, generator = state["random"], state["generator"]
             known = self.random if random is None else from_plain(random, "the state")
         except (KeyError, TypeError) as error:
-            raise UserError(
-                f"the state lacks {error}; it must be what state_dict() of a surprise wrapper gave"
-            ) from error
+            raise UserError(f"the state lacks {error}; it must come from state_dict() of a surprise wrapper") from error
         wrong = [
             name
             for mine, loaded in ((self.bandit, bandit), (self.normaliser, normaliser))
@@ -247,7 +245,7 @@ class Motivation:
         if wrong:
             raise UserError(
                 f"the state's {' and '.join(wrong)} have other sizes than this wrapper's: "
-                "give it the horizon and baseline of the one that was saved"
+                "give it the saved wrapper's horizon and baseline"
             )
         if known is not None and self._row.adaptive:
             usable(known, self.compared, "the state")

@@ -44,7 +44,7 @@ class Observations:
         else:
             raise UserError(
                 f"{source} has the observation space {space}; a marginal needs Box, MultiBinary or Discrete: "
-                "put gymnasium.wrappers.FlattenObservation or a wrapper of your own around it first"
+                "wrap it in gymnasium.wrappers.FlattenObservation or your own wrapper first"
             )
         self._low, self._high = _number(low), _number(high)
         highest = float(np.max(high))
@@ -118,14 +118,14 @@ class Observations:
     def _played(self) -> np.ndarray:
         """What the marginal sees of random play."""
         if self._sample is None:
-            raise UserError(f"the marginal asks for random play, and {self.source} was not played")
+            raise UserError(f"the marginal needs random play, but {self.source} was not played")
         return self.marginal_input(self.entries(self._sample()))
 
     def _outside(self, given: np.ndarray, wrong: np.ndarray) -> UserError:
         world = int(np.argmax(wrong.reshape(len(given), -1).any(1)))
         value = given[world][wrong[world]].reshape(-1)[0] if given.ndim > 1 else given[world]
         return UserError(
-            f"{self.source} showed the value {value} (world {world}), which is outside of its space {self.space}: "
+            f"{self.source} showed the value {value} (world {world}), which is outside its space {self.space}: "
             "correct the environment or its observation_space"
         )
 

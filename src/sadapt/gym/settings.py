@@ -18,28 +18,28 @@ from sadapt.registry import Choice, Own, own_name
 
 @dataclass(frozen=True)
 class SurpriseSettings(Composite):
-    """Options of the wrappers: their own, how surprise is paid, and those of their parts."""
+    """Options of the wrappers: their own, those of the reward, and those of their parts."""
 
     objective: Annotated[str, OneOf(OBJECTIVES)] = "s-adapt"
-    """What is paid: s-adapt, s-min, s-max or extrinsic."""
+    """What is rewarded: s-adapt, s-min, s-max or extrinsic."""
     marginal_channels: tuple[int, ...] | None = None
-    """Channels that the marginal models, by number; None leaves it to the world, or takes all of them."""
+    """Channels that the marginal models, by number; by default the world's choice, or all of them."""
     obs_key: str | None = None
-    """Which part of a dictionary observation learner and marginal see; `a.b` is the part b of the part a."""
+    """Which part of a dictionary observation learner and marginal see; `a.b` is part b of part a."""
     obs_mode: Literal["dict", "channels", "flat", "none"] = "dict"
     """What the learner sees: dict, channels, flat or none."""
     horizon: Count | None = None
-    """Steps in an episode, T; None takes the time limit of the environment."""
+    """Steps per episode, T; by default the environment's time limit."""
     random: Any = None
-    """A random agent's measures, with which s-adapt compares: what `estimate_random` gave; s-adapt needs it."""
+    """A random agent's measures, from `estimate_random`; s-adapt needs them for comparison."""
     h_random: Number | None = None
-    """Its entropy in nats alone, which is enough with the feedback `entropy`: see `estimate_random_entropy`."""
+    """Its entropy in nats alone, which is enough for the feedback `entropy`; see `estimate_random_entropy`."""
     intrinsic_scale: Number = 1.0
     """Factor of the surprise in the reward."""
     extrinsic_scale: Number = 0.0
     """Factor of the task's reward, added to it."""
     patient_episodes: Whole = 0
-    """The first episodes take the arms by turns and are then forgotten: three quarters of them all is a good share."""
+    """First episodes, in which arms take turns and which are then forgotten; three quarters of all is a good share."""
     seed: Seed | None = None
     """Seed of the draws that break the bandit's ties; a seed given to `reset` replaces it."""
     payment: PaymentSettings = group(PaymentSettings)

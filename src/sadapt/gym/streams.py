@@ -107,8 +107,8 @@ class SurpriseStreamWrapper(One, gymnasium.Wrapper):
     """Pays (-1)^alpha * surprise in a stream that never ends, and shows theta, how full it is, and alpha.
 
     `beside` are environments like `env`, which the wrapper itself plays at random: the arm, chosen every `stretch`
-    steps, is judged by what they have now. Where `env` ends it is started afresh, and theta goes on. The other options
-    are those of `SurpriseWrapper`; `half_life` or `window` must be given where `env` has no time limit.
+    steps, is judged against them. When `env` ends it is reset, and theta carries on. The other options are those of
+    `SurpriseWrapper`; `half_life` or `window` must be given if `env` has no time limit.
     """
 
     def __init__(

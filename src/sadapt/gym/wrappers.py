@@ -66,11 +66,11 @@ class Motivated:
         return self._motivation.doubts(random, episodes)
 
     def state_dict(self) -> dict[str, Any]:
-        """Bandit, normaliser, baseline and draws as plain numbers and lists, to be kept beside the user's model."""
+        """Bandit, normaliser, baseline and draws as plain numbers and lists, to be stored with the user's model."""
         return self._motivation.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state_dict` gave; episodes under way stay as they are."""
+        """Restores what `state_dict` returned; running episodes stay as they are."""
         self._motivation.load_state_dict(state)
 
 
@@ -99,10 +99,10 @@ class One(Motivated):
 
 
 class SurpriseWrapper(One, gymnasium.Wrapper, RecordConstructorArgs):
-    """Pays (-1)^alpha * surprise, and shows theta, t/T and alpha beside the observation.
+    """Pays (-1)^alpha * surprise, and shows theta, t/T and alpha along with the observation.
 
     The options are the fields of `sadapt.gym.motivation.SurpriseSettings`. An episode ends with the environment's own,
-    or after `horizon` steps; theta ends with it, so a truncated episode of surprise is told as terminated too.
+    or after `horizon` steps; theta ends with it, so truncation also counts as termination if surprise is paid.
     """
 
     def __init__(
@@ -142,8 +142,8 @@ class SurpriseWrapper(One, gymnasium.Wrapper, RecordConstructorArgs):
 class SurpriseVectorWrapper(Motivated, VectorWrapper):
     """The same for a vector environment: one bandit and one normaliser for all worlds.
 
-    Steps in which a world only resets (NEXT_STEP) are paid 0 and enter neither theta nor normaliser nor bandit. Infos
-    are arrays with masks, as Gymnasium's; in SAME_STEP `final_obs` is what the learner would have seen.
+    Steps in which a world only resets (NEXT_STEP) have reward 0 and do not enter theta, normaliser or bandit. Infos are
+    arrays with masks, as in Gymnasium; in SAME_STEP mode `final_obs` is what the learner would have seen.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class SurpriseVectorWrapper(Motivated, VectorWrapper):
         late = (self._motivation.clock >= self._motivation.horizon) & ~over
         if late.any():
             raise UserError(
-                f"the episode in world {int(np.argmax(late))} goes on after the horizon of {self._motivation.horizon} "
+                f"the episode in world {int(np.argmax(late))} continues past the horizon of {self._motivation.horizon} "
                 "steps: make the worlds with this max_episode_steps, or give the wrapper their longer horizon"
             )
 

@@ -91,7 +91,7 @@ def exploration(settings: DQNSettings, total_steps: int) -> Callable[[Array], Ar
 
 
 def dqn(task: Task, settings: DQNSettings = DQNSettings()) -> Learner:
-    """DQN over `task.num_envs` worlds side by side."""
+    """DQN over `task.num_envs` parallel worlds."""
     adam = optimiser(settings)
     epsilon = exploration(settings, task.total_steps)
     network, kept = task.network(task.env.num_actions), memory(task, settings)

@@ -129,7 +129,7 @@ def optimiser(settings: PPOSettings, gradient_steps: int) -> optax.GradientTrans
 
 
 def ppo(task: Task, settings: PPOSettings = PPOSettings()) -> Learner:
-    """PPO over `task.num_envs` worlds side by side."""
+    """PPO over `task.num_envs` parallel worlds."""
     samples = require_minibatches("PPO", task.num_envs, settings.num_steps, settings.minibatch_size)
     updates = max(1, task.total_steps // samples)
     optimise = optimiser(settings, updates * (samples // settings.minibatch_size) * settings.update_epochs)

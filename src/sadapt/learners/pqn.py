@@ -73,7 +73,7 @@ def optimiser(settings: PQNSettings, gradient_steps: int) -> optax.GradientTrans
 
 
 def pqn(task: Task, settings: PQNSettings = PQNSettings()) -> Learner:
-    """PQN over `task.num_envs` worlds side by side."""
+    """PQN over `task.num_envs` parallel worlds."""
     samples = require_minibatches("PQN", task.num_envs, settings.num_steps, settings.minibatch_size)
     updates = max(1, task.total_steps // samples)
     optimise = optimiser(settings, updates * (samples // settings.minibatch_size) * settings.update_epochs)

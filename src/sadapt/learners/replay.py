@@ -134,11 +134,11 @@ def replay(
     length = -(-capacity // (num_envs * interval)) * interval
     if length < 2 * interval or length < 2:
         raise UserError(
-            f"a replay of {capacity} steps for {num_envs} worlds leaves {capacity // num_envs} a world; "
+            f"a replay of {capacity} steps for {num_envs} worlds leaves {capacity // num_envs} per world; "
             f"it needs at least {2 * interval}: raise --buffer-size or lower --num-envs"
         )
     if num_envs * length > MOST:
-        raise UserError(f"a replay of {num_envs * length} places cannot be counted: --buffer-size must be below {MOST}")
+        raise UserError(f"a replay of {num_envs * length} steps is too large: --buffer-size must be below {MOST}")
     clock = horizon if callable(horizon) else lambda t: t.astype(jnp.float32) / horizon
     rings = Rings(env, marginal, num_envs, length, interval, clock)
 

@@ -14,7 +14,7 @@ from sadapt.registry import register
 
 @dataclass(frozen=True)
 class PlainSettings(Checked):
-    """Size of the network that sees everything at once."""
+    """Size of the network that sees the whole observation."""
 
     hidden: Count = 128
     """Units of the hidden layer of window and plain networks."""
@@ -25,7 +25,7 @@ class WindowSettings(PlainSettings):
     """Size of the network that sees what is around the agent."""
 
     radius: Annotated[Count, Bound(lambda value: value <= 1000, "must be at most 1000")] = 5
-    """Cells that the window sees in each direction."""
+    """Cells that the window covers in each direction."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,15 @@ class DQNSettings(Checked):
     """The paper's DQN."""
 
     learning_rate: Positive = 1e-4
-    """Adam's step size."""
+    """Adam's learning rate."""
     gamma: Share = 0.99
     """Discount per step."""
     batch_size: Count = 32
     """Transitions per update."""
     buffer_size: Count = 1_000_000
-    """Steps that the replay remembers."""
+    """Steps kept in the replay."""
     snapshot_interval: Count = 16
-    """Frames between kept marginals; smaller is faster and larger in memory."""
+    """Frames between snapshots of the marginal; smaller is faster but needs more memory."""
     train_frequency: Count = 4
     """Environment steps per update."""
     target_network_frequency: Count = 1_000
@@ -49,17 +49,17 @@ class DQNSettings(Checked):
     learning_starts: Count = 10_000
     """Environment steps before the first update."""
     start_e: Share = 1.0
-    """First probability of a random action."""
+    """Initial probability of a random action."""
     end_e: Share = 0.01
-    """Last probability of a random action."""
+    """Final probability of a random action."""
     exploration_steps: Count = 1_000_000
-    """Environment steps in which that probability falls, as in the paper's 10M; all of a shorter training."""
+    """Environment steps over which that probability falls, as in the paper's 10M; in a shorter run, all of them."""
     double: bool = False
-    """Double DQN: the online network picks the action that the target network values."""
+    """Double DQN: the online network picks the action and the target network evaluates it."""
     huber: bool = False
     """Huber loss instead of the squared error."""
     relabel: bool = False
-    """Train the other arm, whose reward is the negative, on every transition too."""
+    """Also train the other arm on every transition, with the reward negated."""
 
 
 @dataclass(frozen=True)
@@ -67,59 +67,59 @@ class PQNSettings(Checked):
     """The fast learner."""
 
     learning_rate: Positive = 5e-4
-    """RAdam's first step size; it falls linearly to `final_learning_rate`."""
+    """RAdam's initial learning rate; it falls linearly to `final_learning_rate`."""
     final_learning_rate: NotNegative = 1e-4
-    """RAdam's last step size."""
+    """RAdam's final learning rate."""
     gamma: Share = 0.97
     """Discount per step."""
     q_lambda: Share = 0.65
-    """How far returns look before they trust the network."""
+    """Lambda of the returns: 0 trusts the network after one step, 1 never."""
     num_steps: Count = 32
-    """Steps of every world between updates."""
+    """Steps per world between updates."""
     minibatch_size: Count = 64
     """Transitions per gradient step."""
     update_epochs: Count = 2
-    """How often each transition is used."""
+    """How many times each transition is used."""
     max_grad_norm: Limit = 10.0
-    """Gradients longer than this are shortened to it."""
+    """Gradients with a larger norm are scaled down to this."""
     start_e: Share = 1.0
-    """First probability of a random action."""
+    """Initial probability of a random action."""
     end_e: Share = 0.02
-    """Last probability of a random action."""
+    """Final probability of a random action."""
     exploration_fraction: Share = 0.5
-    """Share of the training in which that probability falls."""
+    """Share of the training over which that probability falls."""
 
 
 @dataclass(frozen=True)
 class PPOSettings(Checked):
-    """The learner that has a policy."""
+    """Proximal policy optimisation."""
 
     learning_rate: Positive = 1e-3
-    """Adam's first step size; it falls linearly to `final_learning_rate`."""
+    """Adam's initial learning rate; it falls linearly to `final_learning_rate`."""
     final_learning_rate: NotNegative = 1e-5
     """Adam's last step size."""
     gamma: Share = 0.97
     """Discount per step."""
     gae_lambda: Share = 0.75
-    """How far advantages look before they trust the value."""
+    """Lambda of the advantages: 0 trusts the value after one step, 1 never."""
     clip_coef: Limit = 0.2
-    """How far from 1 the ratio of new to old probability of an action still pays."""
+    """Clipping range of the ratio of new to old action probabilities."""
     ent_coef: NotNegative = 0.02
-    """First weight of the policy's entropy; it falls linearly to `final_ent_coef`."""
+    """Initial weight of the policy's entropy; it falls linearly to `final_ent_coef`."""
     final_ent_coef: NotNegative = 0.003
-    """Last weight of the policy's entropy."""
+    """Final weight of the policy's entropy."""
     vf_coef: NotNegative = 0.5
     """Weight of the value's squared error."""
     num_steps: Count = 32
-    """Steps of every world between updates."""
+    """Steps per world between updates."""
     minibatch_size: Count = 256
     """Transitions per gradient step."""
     update_epochs: Count = 4
-    """How often each transition is used."""
+    """How many times each transition is used."""
     max_grad_norm: Limit = 0.5
-    """Gradients longer than this are shortened to it."""
+    """Gradients with a larger norm are scaled down to this."""
     normalise_advantages: bool = True
-    """Subtract the mean of an update's advantages and divide by their deviation."""
+    """Whether the advantages of an update are normalised to mean 0 and standard deviation 1."""
 
 
 register("network", "auto", "sadapt.learners.networks.auto:auto", WindowSettings)

@@ -26,16 +26,16 @@ ADAPTING_WITH: dict[str, dict[str, Any]] = {"feedback": {"signed": True}}
 
 @dataclass(frozen=True)
 class PaymentSettings(Checked):
-    """How surprise is paid."""
+    """How surprise becomes reward."""
 
     normalise: bool = True
-    """Subtract the running mean of rewards and divide by their running deviation, per arm."""
+    """Whether rewards are normalised by their running mean and standard deviation, per arm."""
     baseline: Literal["global", "time"] = "global"
     """One running mean of the reward, or one per time step."""
     reward_clip: Limit = math.inf
-    """Normalised rewards stay within this distance of 0."""
+    """Normalised rewards are clipped to this distance from 0."""
     reward_std_floor: Positive = 1e-4
-    """Least standard deviation that rewards are divided by."""
+    """Smallest standard deviation that rewards are divided by."""
     bootstrap: Literal["auto", "terminal", "through"] = "auto"
     """Whether values end at the horizon; auto ends them for intrinsic agents only."""
 

@@ -41,8 +41,8 @@ def on_the_floor(random: RandomAgent, marginal: Marginal, settings: Any, spell: 
         return None
     name = next((name for name in FLOORS[binary] if hasattr(settings, name)), None)
     return (
-        f"random play leaves every entry of the marginal on its floor: its entropy is {found:.4g}, the least that it "
-        "can be, as if nothing ever changed, so that surprise tells next to nothing of what the agent does. "
+        f"random play leaves every entry of the marginal on its floor: its entropy is {found:.4g}, the lowest "
+        "possible, as if nothing ever changed, so that surprise says next to nothing about what the agent does. "
         + (f"Lower {spell(name)}, which is {getattr(settings, name):g}, or give" if name else "Give")
         + f" another {spell('marginal')} or other observations"
     )
@@ -56,8 +56,8 @@ def without_spread(random: RandomAgent, of: str, measured: int, spell: Spell) ->
     if not std <= SAME * max(abs(mean), 1.0):
         return None
     return (
-        f"the {of} of all random episodes is the same ({mean:.4g}): what is done seems not to matter to what is seen, "
-        "and the bandit may hear the same of both arms. Use a "
+        f"the {of} of all random episodes is the same ({mean:.4g}): actions seem not to affect what is seen, "
+        "and the bandit may get the same feedback for both arms. Use a "
         f"{spell('feedback')} or {spell('marginal')} by which episodes differ, or other observations"
     )
 
@@ -74,9 +74,9 @@ def undecided(standing: Standing, errors: Any, of: str, spell: Spell) -> str | N
         for arm, mean, count in zip(ARMS, means, counts, strict=True)
     )
     return (
-        f"the bandit has not decided: the arms' mean feedback, {told}, differs by no more than noise, so that the "
+        f"the bandit has not decided: the arms' mean feedback, {told}, differs by no more than noise, so the "
         f"direction it prefers is chance. Train longer, or use another {spell('feedback')} or {spell('marginal')}; "
-        f"`sadapt probe` tells how far either direction can move {of} in this world"
+        f"`sadapt probe` shows how far either direction can move {of} in this world"
     )
 
 

@@ -47,10 +47,10 @@ class Feedback(NamedTuple):
 
 @dataclass(frozen=True)
 class FeedbackSettings(Checked):
-    """What counts as far away."""
+    """How the distance from a random agent is counted."""
 
     signed: bool = False
-    """Count what was moved against the arm's own direction as negative."""
+    """Whether a move against the arm's direction counts as negative."""
 
 
 def with_units(random: RandomAgent, xp: Any) -> RandomAgent:
@@ -87,7 +87,7 @@ def of_entropy(settings: FeedbackSettings = FeedbackSettings(), *, xp: Any = Non
 
 
 def of_surprise(settings: FeedbackSettings = FeedbackSettings(), *, xp: Any = None) -> Feedback:
-    """By the episode's mean surprise, as the authors' program has it unless told otherwise."""
+    """By the episode's mean surprise, the default of the authors' code."""
     return away_from_random("surprise", signed=settings.signed, xp=xp)
 
 
@@ -143,13 +143,13 @@ def usable(random: RandomAgent, of: str, source: str) -> RandomAgent:
     if not np.isfinite([mean, std]).all():
         raise UserError(
             f"the random agent's {of} in {source!r} is {mean:g} ± {std:g}, so the bandit's feedback, which is relative "
-            "to it, is undefined: it was never measured (sadapt.gym.estimate_random does), or the marginal gives no "
+            "to it, is undefined: it was never measured (use sadapt.gym.estimate_random), or the marginal gives no "
             "finite numbers there"
         )
     if max(abs(mean), std) < 1e-9:
         raise UserError(
             f"the random agent's {of} in {source!r} is {mean:g} in every episode, so the bandit's feedback, which is "
-            "relative to it, is undefined: the marginal sees nothing that ever changes; let it see other channels, or "
+            "relative to it, is undefined: nothing that the marginal sees ever changes; let it see other channels, or "
             "use another marginal"
         )
     return random

@@ -53,16 +53,16 @@ def summary(found: Agreement) -> str:
         f"{len(found.differing)} of {count} comparisons differ" if found.differing else f"all {count} comparisons agree"
     )
     told = [
-        f"{answer} (p < {LEVEL:g} after Holm's correction; differences under {SMALL:.0%} of what a measure covers in a "
+        f"{answer} (p < {LEVEL:g} after Holm's correction; differences under {SMALL:.0%} of a measure's range in a "
         "world do not count).",
-        f"Half of them would have noticed a difference of {found.noticeable:.1%} of it.",
+        f"Half of them would have detected a difference of {found.noticeable:.1%} of it.",
     ]
     if found.pairs:
         told.append(
             f"Of {found.pairs} runs with the same settings and seed, {found.same} are the same in every number."
         )
     if found.lonely:
-        told.append(f"Not compared, since there is one run of each on either side: {found.lonely} settings.")
+        told.append(f"Not compared, since there is only one run on either side: {found.lonely} settings.")
     if found.elsewhere:
         told.append(f"In one folder only: {found.elsewhere} settings.")
     return "\n".join(told)

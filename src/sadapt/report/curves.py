@@ -54,7 +54,7 @@ def plot(runs: Sequence[str | Path], out: str | Path | None = None, *, each: boo
         raise UserError("name at least one run to plot")
     path = folders[0].path / "curve.png" if out is None else Path(out)
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise UserError(f"a picture must end in .png, .svg or .pdf; got {str(path)!r}")
+        raise UserError(f"a figure must end in .png, .svg or .pdf; got {str(path)!r}")
     world, lines = grouped(folders, each=each)
     path.parent.mkdir(parents=True, exist_ok=True)
     import matplotlib
@@ -69,7 +69,7 @@ def grouped(folders: Sequence[RunFolder], *, each: bool) -> tuple[str, list[Line
     """The runs' world, and what is drawn as one curve: seeds of the same settings, unless each run is asked for."""
     settings = [config.to_dict(config.read(folder.config)) for folder in folders]
     if len(worlds := sorted({one["env"] for one in settings})) > 1:
-        raise UserError(f"the runs are of several worlds ({', '.join(worlds)}); plot one")
+        raise UserError(f"the runs are from several worlds ({', '.join(worlds)}); plot one")
     alike: dict[str, list[int]] = {}
     for index, one in enumerate(settings):
         alike.setdefault(str(index) if each else json.dumps({**one, "seed": 0}, sort_keys=True), []).append(index)

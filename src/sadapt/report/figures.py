@@ -113,26 +113,26 @@ MINATAR = tuple(f"minatar-{name}" for name in ("asterix", "breakout", "freeway",
 FIGURES: dict[str, Figure] = {
     "F1": Figure(
         "Maze and Butterflies; what S-Max and S-Min do there",
-        "The start, and the end of an episode with the agent's way drawn in: in the maze S-Max goes everywhere and "
-        "S-Min stays; among butterflies S-Max keeps away and S-Min catches them.",
+        "The start, and the end of an episode with the agent's path drawn in: in the maze S-Max goes everywhere and "
+        "S-Min stays put; among butterflies S-Max keeps away and S-Min catches them.",
         lambda look: pictures.behaviours(look.results, look.learner),
     ),
     "F2": Figure(
         "Maze, small and large",
-        "Return is the share of episodes that reach the goal. Who seeks surprise gets there, S-Max and S-Adapt with "
-        "it; Extrinsic stays at 0, since it hardly ever meets the reward that it would learn from.",
+        "Return is the share of episodes that reach the goal. Agents that seek surprise, S-Max and with it S-Adapt, "
+        "get there; Extrinsic stays at 0, since it hardly ever meets the reward it would learn from.",
         agents(MAZES),
     ),
     "F3": Figure(
         "Butterflies, small and large",
-        "Return is the number of butterflies caught. Who avoids surprise catches them: S-Adapt comes down to S-Min's "
-        "surprise and nearly up to Extrinsic's return; S-Max catches fewer than Random.",
+        "Return is the number of butterflies caught. Agents that avoid surprise catch them: S-Adapt gets down to "
+        "S-Min's surprise and nearly up to Extrinsic's return; S-Max catches fewer than Random.",
         agents(("butterflies-small", "butterflies-large")),
     ),
     "F4": Figure(
         "Tetris",
-        "Deaths in 200 steps instead of the return, which is -100 times that. S-Min and S-Adapt come down to "
-        "Extrinsic's deaths, at much less surprise than Extrinsic's.",
+        "Deaths in 200 steps instead of the return, which is -100 times that. S-Min and S-Adapt get down to "
+        "Extrinsic's deaths, with much less surprise than Extrinsic.",
         agents(("tetris",), ("deaths", "surprise")),
     ),
     "F5": Figure(
@@ -144,19 +144,19 @@ FIGURES: dict[str, Figure] = {
     "F6": Figure(
         "Atari Freeway",
         "Return is the number of crossings: does an agent that only seeks surprise cross at all, and as often as "
-        "one that is paid for it?",
+        "one that is rewarded for it?",
         agents(("atari-freeway",)),
     ),
     "F7": Figure(
         "Gaussian against Bernoulli marginal, S-Adapt",
-        "Return above, share of S-Min episodes below. On binary worlds the Bernoulli marginal decides for an arm "
-        "and earns more; with the Gaussian the share stays away from 0 and 1.",
+        "Return above, share of S-Min episodes below. On binary worlds S-Adapt with the Bernoulli marginal "
+        "decides on an arm and earns more; with the Gaussian the share stays away from 0 and 1.",
         marginals,
     ),
     "F8": Figure(
         "The two mazes",
-        "The maps as an episode begins: the way to the goal is longer than it looks, and a random walk hardly ever "
-        "finds it.",
+        "The maps at the start of an episode: the way to the goal is longer than it looks, and a random walk hardly "
+        "ever finds it.",
         lambda look: pictures.maps(MAZES),
     ),
     "F9": Figure(
@@ -168,13 +168,13 @@ FIGURES: dict[str, Figure] = {
     "F10": Figure(
         "The share of S-Min episodes over time",
         "S-Adapt's decision in every world: from one half, where the arms take turns, to 1 (S-Min) or 0 (S-Max). "
-        "The sooner it is there, the fewer episodes are spent on the other arm.",
+        "The sooner it gets there, the fewer episodes are spent on the other arm.",
         agents(columns=("alpha",), names=("s-adapt",)),
     ),
     "F11": Figure(
         "S-Adapt between its two single objectives",
         "Entropy above, share of S-Min episodes below. As soon as the share has left one half, S-Adapt's curve "
-        "joins that of the arm which is further from Random.",
+        "joins that of the arm further from Random.",
         agents(columns=("entropy", "alpha"), names=(*ARMS, "s-adapt"), needed=(*ARMS, "s-adapt"), heights=(1.0, 0.45)),
     ),
 }

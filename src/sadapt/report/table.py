@@ -57,7 +57,7 @@ def load(results: str | Path) -> Any:
     try:
         return pandas.read_csv(source, compression="gzip", dtype=names).fillna({"variant": ""})
     except (ValueError, OSError, EOFError) as error:
-        raise UserError(f"{results} is no table of runs ({error}): `sadapt table RESULTS` writes one") from error
+        raise UserError(f"{results} is not a table of runs ({error}): `sadapt table RESULTS` writes one") from error
 
 
 def _source(path: Path) -> Path | io.BytesIO:

@@ -84,12 +84,12 @@ class Agent:
         own = self.program.parts.objective.arm
         if own is not None and (self.settings.objective not in ARMS or ARMS[own] != name):
             raise UserError(
-                f"{self.source} is a run of {self.title}, which knows no other arm: --arm is for runs of s-adapt"
+                f"{self.source} is a run of {self.title}, which has no other arm: --arm is for runs of s-adapt"
             )
         return ARMS.index(name)
 
     def act_in(self, key: Array, episode: Episode, epsilon: float = 0.0) -> Array:
-        """Best action in one episode under way, or a random one with probability epsilon."""
+        """Best action in a running episode, or a random one with probability epsilon."""
         coin, choice = jax.random.uniform(key, (2,))
         anything = (choice * self.env.num_actions).astype(jnp.int32)
         if self.program.learner.policy is None:
@@ -187,7 +187,7 @@ def load(path: str | Path | RunFolder, *, trust: bool = False, own: Own | None =
         except (Damaged, KeyError) as damage:
             if zoo.is_named(path):
                 raise zoo.broken(path, damage) from damage
-            raise UserError(f"{path} is no exported policy: {damage}") from damage
+            raise UserError(f"{path} is not an exported policy: {damage}") from damage
     folder = find(path)
     folder.read_settings(trust=trust)
     for newest in folder.checkpoints.newest():

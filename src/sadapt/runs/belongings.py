@@ -54,8 +54,8 @@ def require_ours(folder: Path) -> None:
     if foreign:
         some = ", ".join(foreign[:SHOWN]) + (", ..." if len(foreign) > SHOWN else "")
         raise UserError(
-            f"{folder} holds files that are not a run's of sadapt ({some}), so nothing is written there, with or "
-            "without --overwrite: --out must name a new or an empty folder, or that of a run"
+            f"{folder} holds files that are not from a sadapt run ({some}), so nothing is written there, with or "
+            "without --overwrite: --out must name a new folder, an empty one, or a run's"
         )
 
 
@@ -91,7 +91,7 @@ def remove_run(folder: Path, keep: Collection[str] = ()) -> None:
     for name in FOLDERS:
         link = folder / name
         if link.is_symlink():
-            log.warning("%s was a link: what it leads to, %s, is left as it is", link, link.resolve())
+            log.warning("%s was a link; its target, %s, was left as it is", link, link.resolve())
             link.unlink()
     for pattern in WRITTEN:
         for path in folder.glob(pattern):

@@ -51,7 +51,7 @@ class Evaluation(NamedTuple):
     """What was doubtful about its training."""
 
     def as_dict(self) -> dict[str, Any]:
-        """In the types that JSON knows."""
+        """As JSON types."""
         return {**self._asdict(), "measures": _plain(self.measures), "random": _plain(self.random)}
 
 

@@ -42,8 +42,8 @@ def require_learning(prog: Program, source: str) -> None:
     """Refuses to go on where nothing would be learned any more."""
     if prog.learner.falls.get("learning_rate") == 0:
         raise UserError(
-            f"{source} has a learning rate that is 0 from its planned end on, so it would learn nothing more: train a "
-            f"new run that begins with its policy (sadapt train ... --from {source})"
+            f"{source} has a learning rate of 0 after its planned end, so it would learn nothing more: train a "
+            f"new run that starts from its policy (sadapt train ... --from {source})"
         )
 
 
@@ -52,14 +52,14 @@ def spoken(prog: Program, step: int) -> str:
     planned, falls = prog.sizes.planned_steps, prog.learner.falls
     values = ", ".join(f"{name} {value:g}" for name, value in falls.items())
     if not falls:
-        what = "this learner tells of none"
+        what = "this learner reports none"
     elif step >= planned:
         what = f"they have ended, and stay where they are ({values})"
     else:
         what = f"they end at that step, and stay there ({values})"
     return (
-        f"goes on from step {step:,} to step {steps_trained(prog):,}. Its schedules go by the {planned:,} steps that "
-        f"were planned: {what}. Rows of metrics come as often as before"
+        f"continues from step {step:,} to step {steps_trained(prog):,}. Its schedules keep to the {planned:,} planned "
+        f"steps: {what}. Rows of metrics come as often as before"
     )
 
 

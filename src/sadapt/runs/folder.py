@@ -86,7 +86,7 @@ class RunFolder:
 
     def anew(self) -> str:
         """What to do where nothing else helps."""
-        return f"`sadapt train --config {self.config} --out {self} --overwrite` trains it from its beginning"
+        return f"`sadapt train --config {self.config} --out {self} --overwrite` trains it from scratch"
 
     def read_status(self) -> dict[str, Any]:
         """How the run stands; empty if it has not said so yet, `lost` if it says "running" and its process is gone."""
@@ -112,7 +112,7 @@ class RunFolder:
         belongings.require_ours(self.path)
         if self.config.exists() and not overwrite:
             raise UserError(
-                f"{self} already holds a run: `sadapt resume {self}` goes on with it, --overwrite replaces it, "
+                f"{self} already holds a run: `sadapt resume {self}` continues it, --overwrite replaces it, "
                 "--out names another folder"
             )
 
@@ -140,7 +140,7 @@ class RunFolder:
         except OSError as error:
             if error.errno not in TAKEN:
                 log.warning(
-                    "the file system of %s knows no locks (%s): nothing keeps a second process from writing there too",
+                    "the file system of %s does not support locks (%s): nothing stops a second process writing there",
                     self,
                     error.strerror,
                 )
@@ -216,9 +216,9 @@ def find(path: str | Path | RunFolder) -> RunFolder:
         some = ", ".join(map(str, found[:4])) + (", ..." if len(found) > 4 else "")
         raise UserError(f"{given} holds {len(found)} runs; name one of them: {some}")
     raise UserError(
-        f"{given} is no run: "
+        f"{given} is not a run: "
         + ("there is no config.json in it" if given.is_dir() else "there is no such folder")
-        + "; `sadapt train` prints the folder that it writes"
+        + "; `sadapt train` prints the folder it writes"
     )
 
 

@@ -25,7 +25,7 @@ ABOUT = ("version", "revision", "command")
 
 
 class Listed(NamedTuple):
-    """How a run stands."""
+    """The state of a run."""
 
     run: str
     state: str
@@ -57,7 +57,7 @@ def listed(folder: str | Path = "runs") -> list[Listed]:
     """Every run below a folder, by its path."""
     root = Path(folder)
     if not root.is_dir():
-        raise UserError(f"{root} is no folder: name one that holds runs; `sadapt train` writes into runs/")
+        raise UserError(f"{root} is not a folder: name one that holds runs; `sadapt train` writes into runs/")
     found = [RunFolder(file.parent) for file in sorted(root.rglob("config.json")) if is_ours(file.parent)]
     if not found:
         raise UserError(f"{root} holds no runs: `sadapt train` and `sadapt sweep` make them")
@@ -145,7 +145,7 @@ class Comparison(NamedTuple):
     """Whether all rows are the same, but for the pace."""
 
     def as_dict(self) -> dict[str, Any]:
-        """In the types that JSON knows."""
+        """As JSON types."""
         return {
             **self._asdict(),
             "settings": [each._asdict() for each in self.settings],

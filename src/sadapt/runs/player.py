@@ -25,7 +25,7 @@ class Player:
     while not over:
         obs, reward, terminated, truncated, info = env.step(player.act(obs))
 
-    Where a death does not end an episode but restarts the world (`soft`), go on with `act`, not with `reset`.
+    If a death restarts the world without ending the episode (`soft`), continue with `act`, not with `reset`.
     """
 
     def __init__(self, agent: Agent, arm: str | None = None, *, epsilon: float = 0.0, seed: int = 0) -> None:
@@ -56,7 +56,7 @@ class Player:
         return f"Player({self.agent!r}, arm={self.arm!r}, {at})"
 
     def reset(self, obs: Any) -> None:
-        """Begins an episode with its first observation."""
+        """Starts an episode with its first observation."""
         self._first = self.agent.observed(obs, self.agent.env.obs_shape)
         self._episode, self._surprise = self._begin(jnp.asarray(self._first)), None
 
@@ -74,7 +74,7 @@ class Player:
             self._episode, surprise = self._after(key, self._episode, jnp.asarray(seen))
             self._surprise = float(surprise)
         if self.step >= self.horizon:
-            raise UserError(f"the episode is over after {self.horizon} steps: call player.reset(obs) to begin another")
+            raise UserError(f"the episode is over after {self.horizon} steps: call player.reset(obs) to start another")
         self._key, key = jax.random.split(self._key)
         return int(self._act(key, self._episode))
 

@@ -98,7 +98,9 @@ def _listen(folder: Path) -> None:
         _drop_damaged(folder)
         if not told:
             told = True
-            print(f"sadapt: compiled programs in {folder} could not be used and are compiled again", file=sys.stderr)
+            print(
+                f"sadapt: compiled programs in {folder} could not be used and will be compiled again", file=sys.stderr
+            )
 
     warnings.showwarning = shown
     for text in TROUBLE:

@@ -27,16 +27,16 @@ TELLING = 5.0
 
 @dataclass(frozen=True)
 class Options(Checked):
-    """How a run is kept; nothing here changes what it learns."""
+    """How a run is stored; nothing here changes what it learns."""
 
     checkpoint_interval: Limit = 300.0
     """Seconds between checkpoints."""
     tensorboard: bool = True
     """Write TensorBoard events into the run's folder."""
     clock: bool = True
-    """Write the pace into metrics.csv; without it, equal runs give equal files."""
+    """Write the speed into metrics.csv; without it, equal runs give equal files."""
     track: bool = False
-    """Log to Weights & Biases (extra `wandb`; WANDB_MODE=offline keeps it here)."""
+    """Log to Weights & Biases (extra `wandb`; WANDB_MODE=offline logs locally)."""
 
 
 class Progress(NamedTuple):

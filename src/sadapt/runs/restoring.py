@@ -71,8 +71,8 @@ def restore(folder: RunFolder, shapes: TrainState, wanted: Settings | None = Non
             log.warning("checkpoint %s is not used: %s", path, damage)
     if paths:
         raise UserError(
-            f"no checkpoint of {folder} can be used ({', '.join(path.name for path in paths)}), so it cannot go on and "
-            f"is left as it is: {folder.anew()}"
+            f"no checkpoint of {folder} can be used ({', '.join(path.name for path in paths)}), so it cannot be "
+            f"resumed and is left as it is: {folder.anew()}"
         )
     return None
 
@@ -85,11 +85,11 @@ def _restored(
     _tell_versions(path, facts)
     newest = next(folder.checkpoints.newest())
     if trouble is not None:
-        log.warning("%s %s: the run goes on from %s, but these rows are lost", folder.metrics, trouble, path)
+        log.warning("%s %s: the run continues from %s, but these rows are lost", folder.metrics, trouble, path)
         metrics_file.cut(folder.metrics, int(facts["step"]))
     else:
         if path != newest and (why := _trouble(folder, newest)) is not None:
-            log.warning("%s %s: the run goes on from %s, before that", folder.metrics, why, path)
+            log.warning("%s %s: the run continues from %s, before that", folder.metrics, why, path)
         metrics_file.cut_to(folder.metrics, facts.get("metrics"), int(facts["step"]))
     return Restored(state, float(facts.get("seconds", 0.0)), trouble)
 
@@ -108,7 +108,9 @@ def is_complete(folder: RunFolder) -> bool:
         return False
     newest = next(folder.checkpoints.newest(), None)
     if newest is None:
-        raise UserError(f"{folder} has finished, but its checkpoints are gone, so it cannot go on: {folder.anew()}")
+        raise UserError(
+            f"{folder} has finished, but its checkpoints are gone, so it cannot be resumed: {folder.anew()}"
+        )
     try:
         facts = checkpoint.require_run(checkpoint.facts_of(newest))
     except Damaged:
@@ -122,7 +124,7 @@ def _require_same(folder: RunFolder, path: Path, facts: dict[str, Any], expected
     if facts["version"] != __version__:
         raise UserError(
             f"checkpoint {path} is from sadapt {facts['version']}, this is {__version__}: install that version "
-            f"(pip install sadapt=={facts['version']}) to go on, or train anew"
+            f"(pip install sadapt=={facts['version']}) to resume, or train again"
         )
     found = config.differences(facts["settings"], expected)
     if found and not same_but_longer(facts["settings"], expected):
@@ -132,7 +134,7 @@ def _require_same(folder: RunFolder, path: Path, facts: dict[str, Any], expected
     if "layout" in facts and facts["layout"] != layout_digest(folder):
         raise UserError(
             f"checkpoint {path} is from another map than {folder.layout} is now: put the map back as it was to go on, "
-            f"or train anew: {folder.anew()}"
+            f"or train again: {folder.anew()}"
         )
 
 
@@ -142,4 +144,4 @@ def _tell_versions(path: Path, facts: dict[str, Any]) -> None:
     others = [name for name in config.RECORDED if theirs.get(name, ours[name]) != ours[name]]
     if others:
         told = "; ".join(f"{name} {theirs[name]}, this is {ours[name]}" for name in others)
-        log.warning("%s was written with %s: the run goes on, but may not end in the same bytes", path, told)
+        log.warning("%s was written with %s: the run continues, but may not end in the same bytes", path, told)

@@ -120,7 +120,7 @@ def resume(
     def first(drive: Driver) -> TrainState:
         found = restore(folder, drive.shapes, settings)
         if found is None:
-            log.warning("%s has no checkpoint yet: it begins again from its seed", folder)
+            log.warning("%s has no checkpoint yet: it starts again from its seed", folder)
             metrics_file.cut(folder.metrics, 0)
             extend(0)
             recorder.open(0)
@@ -164,7 +164,7 @@ def _tell_alone(folder: RunFolder) -> None:
     seeds = config.read_record(folder.config).get("seeds_at_once", 1)
     if seeds != 1:
         log.warning(
-            "%s began in one program with other seeds (--num-seeds %s) and goes on alone: its numbers will differ in "
+            "%s began in one program with other seeds (--num-seeds %s) and continues alone: its numbers will differ in "
             "their last digits from those of a run that was never stopped",
             folder,
             seeds,
@@ -255,7 +255,7 @@ def _ending(error: BaseException, recorder: Recorder, asked: Requests) -> Stop |
     recorder.tell_if_possible("failed", message=str(error) or type(error).__name__)
     if isinstance(error, WorldFailed):
         began = recorder.step > 0
-        return Stop(f"the run stopped {error}; {_intact(folder)}" if began else f"the run could not begin: {error}")
+        return Stop(f"the run stopped {error}; {_intact(folder)}" if began else f"the run could not start: {error}")
     return None
 
 
@@ -265,7 +265,7 @@ def _stopped(recorder: Recorder) -> str:
     if not recorder.begun:
         return f"stopped before its first step; {folders[0]} is as it was"
     where = f"stopped at step {recorder.step:,} of {total:,}" if recorder.step else "stopped before its first step"
-    return f"{where}; " + ", ".join(f"`sadapt resume {folder}`" for folder in folders) + " goes on"
+    return f"{where}; " + ", ".join(f"`sadapt resume {folder}`" for folder in folders) + " continues"
 
 
 def _intact(folder: RunFolder) -> str:

@@ -50,7 +50,7 @@ class Onlookers:
         try:
             call()
         except Exception as error:  # a service raises what it likes
-            log.warning("%s gets no more of this run, which goes on: %s", name, error)
+            log.warning("%s gets no more of this run, which continues: %s", name, error)
             return False
         return True
 
@@ -110,4 +110,4 @@ def require_wandb() -> None:
     try:
         importlib.import_module("wandb")
     except ModuleNotFoundError as error:
-        raise UserError("--track needs Weights & Biases: pip install 'sadapt[wandb]', or leave --track away") from error
+        raise UserError("--track needs Weights & Biases: pip install 'sadapt[wandb]', or leave out --track") from error

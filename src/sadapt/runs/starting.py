@@ -48,11 +48,11 @@ def policies(all_settings: Sequence[Settings], own: Own | None = None) -> list[A
     """The policies that runs begin with, one a seed; none if they begin with new networks."""
     sources = [source for source in map(source_of, all_settings) if source is not None]
     if sources and OBJECTIVES[all_settings[0].objective].reward is None:
-        raise UserError(f"Random has no policy to begin with: leave --from {sources[0]} out, or choose an --objective")
+        raise UserError(f"Random has no policy to start from: leave --from {sources[0]} out, or choose an --objective")
     found = [load(source, own=own) for source in sources]
     for agent in found:
         if agent.program.learner.policy is None:
-            raise UserError(f"{agent.source} is a run of Random and has no policy to begin with: name another --from")
+            raise UserError(f"{agent.source} is a run of Random and has no policy to start from: name another --from")
     return found
 
 
@@ -63,7 +63,7 @@ def shown_as(settings: Settings, agents: Sequence[Agent]) -> Settings:
     if not blind or not seeing:
         return settings
     if len(seeing) > 1:
-        raise UserError("the policies to begin with prefer different arms: give --as-arm s-max or --as-arm s-min")
+        raise UserError("the policies to start from prefer different arms: give --as-arm s-max or --as-arm s-min")
     return all_changed(settings, {"as_arm": seeing.pop()})
 
 
@@ -93,8 +93,8 @@ def require_same(agent: Agent, told: Any, source: str) -> None:
     """Refuses a policy that is no longer the one that a run began with."""
     if isinstance(told, dict) and told.get("sha256") not in (None, digest(agent)):
         raise UserError(
-            f"{source} began with another policy than {agent.source} holds now, and has no checkpoint yet: put that "
-            "policy back, or train anew"
+            f"{source} started from another policy than {agent.source} holds now, and has no checkpoint yet: put that "
+            "policy back, or train again"
         )
 
 
@@ -109,9 +109,9 @@ def put(state: TrainState, starts: Sequence[Start]) -> TrainState:
 def spoken(agent: Agent, settings: Settings) -> str:
     """What is said before the first step."""
     first = getattr(settings.learner.settings, "start_e", None)
-    explores = f"; exploration begins at --start-e {first:g} all the same: lower it to act as learned" if first else ""
+    explores = f"; exploration still begins at --start-e {first:g}: lower it to act as learned" if first else ""
     on = f" on arm {settings.as_arm}" if settings.as_arm != "auto" else ""
-    return f"begins with the policy of {agent.source} ({agent.title}{on}, {agent.step:,} steps){explores}"
+    return f"starts from the policy of {agent.source} ({agent.title}{on}, {agent.step:,} steps){explores}"
 
 
 def _require_world(agent: Agent, prog: Program) -> None:
@@ -122,7 +122,7 @@ def _require_world(agent: Agent, prog: Program) -> None:
         if before != here:
             raise UserError(
                 f"{_whose(agent)} was trained in {theirs.name}, which has other {name.replace('_', ' ')} than "
-                f"{ours.name}: {_short(before)} there, {_short(here)} here. Begin with a policy of a like world"
+                f"{ours.name}: {_short(before)} there, {_short(here)} here. Start from a policy of a similar world"
             )
 
 

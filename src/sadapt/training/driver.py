@@ -51,7 +51,7 @@ def driver(prog: Program, seeds: Sequence[int]) -> Driver:
     if isinstance(prog.env, HostEnv):
         if len(seeds) > 1:
             raise UserError(
-                f"{prog.env.name} is not written in JAX, so --num-seeds means nothing to it: train one seed at a time"
+                f"{prog.env.name} is not written in JAX, so --num-seeds does not apply: train one seed at a time"
             )
         return _outside(prog, prog.env, seeds[0])
     together = len(seeds) > 1

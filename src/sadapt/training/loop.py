@@ -67,8 +67,8 @@ def _require_finite_feedback(prog: Program, state: TrainState) -> None:
     told = ", ".join(f"{name} {mean:g} (random {float(state.random.mean[name]):g})" for name, mean in means.items())
     raise Diverged(
         f"the feedback of an episode among the last {ended:,} (up to episode {int(state.ended):,}, step "
-        f"{int(state.step):,}) {what}: their means are {told} in {prog.env.name}. A bandit cannot go on from there; "
-        "use another --feedback, or another --marginal if these are no numbers either"
+        f"{int(state.step):,}) {what}: their means are {told} in {prog.env.name}. A bandit cannot continue from there; "
+        "use another --feedback, or another --marginal if these are not finite either"
     )
 
 

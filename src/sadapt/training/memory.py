@@ -94,7 +94,7 @@ def _require(needs: list[Need], free: int | None = None) -> None:
         return
     largest = max(needs, key=lambda need: need.bytes)
     share = max(1 - (total - SPARE * free) / largest.bytes, 0.0)
-    raise UserError(f"{_spoken(largest)}, but only {free / 1e9:.2f} GB of memory are free: {largest.instead(share)}")
+    raise UserError(f"{_spoken(largest)}, but only {free / 1e9:.2f} GB of memory is free: {largest.instead(share)}")
 
 
 def kept(prog: Program, state: TrainState) -> list[Need]:

@@ -143,7 +143,7 @@ def objective_of(settings: Settings) -> Objective:
     if settings.as_arm == "auto":
         return row
     if row.reward != "extrinsic":
-        raise UserError(f"--as-arm is for the objective extrinsic alone: leave it out with {settings.objective}")
+        raise UserError(f"--as-arm is only for the objective extrinsic: leave it out with {settings.objective}")
     return row._replace(sees_theta=True, arm=ARMS.index(settings.as_arm))
 
 
@@ -156,10 +156,10 @@ def _require_countable(total: int, chunk: int) -> None:
     """Refuses a run whose last step, at the end of a chunk, 32 bits do not count."""
     largest = MOST // chunk * chunk
     if not largest:
-        raise UserError(f"{chunk} steps would be made at a time, but at most {MOST} can be counted: lower --num-envs")
+        raise UserError(f"{chunk} steps would be taken at a time, but at most {MOST} can be counted: lower --num-envs")
     if total > largest:
         raise UserError(
-            f"--total-timesteps must be at most {largest} here, where {chunk} steps are made at a time; got {total}"
+            f"--total-timesteps must be at most {largest} here, where {chunk} steps are taken at a time; got {total}"
         )
 
 
@@ -176,8 +176,8 @@ def env_of(settings: Settings, own: Own) -> AnyEnv:
             raise UserError(f"env is {env!r}; it must be the name of a world, an Env or a HostEnv")
     elif settings.env.startswith(OWN):
         raise UserError(
-            f"this run's world was handed over in Python ({settings.env}) and is in no table: hand it over again "
-            "(env=...), or register it under a name and train anew"
+            f"this run's world was passed in Python ({settings.env}) and is not registered: pass it again "
+            "(env=...), or register it under a name and train again"
         )
     elif not find("env", settings.env).foreign:
         return make_any(settings.env, settings.world.settings)

@@ -19,10 +19,10 @@ COMMON["env"] = WorldSettings
 
 @dataclass(frozen=True)
 class MotivationSettings(PaymentSettings, MemorySettings):
-    """How surprise is paid, what an episode is, and whether there are any."""
+    """How surprise becomes reward, what an episode is, and whether there are episodes at all."""
 
     bandit_patience: Share = 0.0
-    """Share of the training in which the arms take turns, before the bandit begins to listen; for bandits like ucb."""
+    """Share of the training in which the arms take turns before feedback counts; for bandits like ucb."""
     random_episodes: Count = 100
     """Episodes of random play that estimate H_rand."""
     on_death: Literal["auto", "end", "soft", "shock"] = "auto"
@@ -30,9 +30,9 @@ class MotivationSettings(PaymentSettings, MemorySettings):
     stream: bool = False
     """Train without episodes: theta forgets instead of being reset, and the arm is chosen every --stretch steps."""
     stretch: Count | None = None
-    """Steps of a stream on one arm; as many as the half-life or the window if not given."""
+    """Steps of a stream between choices of the arm; by default the half-life or the window."""
     random_envs: Count = 8
-    """Worlds beside the others that always act at random, by whose stream a stream is judged; nobody learns of them."""
+    """Additional worlds that always act at random, for comparison with a stream; nothing learns from them."""
 
 
 @dataclass(frozen=True)
@@ -42,25 +42,25 @@ class Settings(Composite):
     world: Choice = part("env")
     """World to train in."""
     objective: Annotated[str, OneOf(OBJECTIVES)] = "s-adapt"
-    """Who learns: paid by surprise as the bandit picks, in one direction, by the task, by both (s-task), or not."""
+    """Agent: rewarded by surprise (as the bandit picks, or one way), by the task, by both (s-task), or random."""
     seed: Seed = 1
-    """Seed of everything random."""
+    """Random seed."""
     total_timesteps: Count = 1_000_000
-    """Environment steps, over all worlds side by side."""
+    """Environment steps, summed over parallel worlds."""
     planned_timesteps: Count | None = None
-    """Environment steps that schedules go by; all of the run's if not given, fewer in a run that was extended."""
+    """Environment steps that schedules are based on; by default all of the run's, fewer in an extended run."""
     num_envs: Count = 64
-    """Worlds side by side."""
+    """Number of parallel worlds."""
     log_interval: Count | None = None
-    """Environment steps between rows of metrics; a two-hundredth of the run if not given."""
+    """Environment steps between rows of metrics; by default 1/200 of the run."""
     arms: Literal["together", "apart"] = "apart"
-    """Whether S-Adapt has one network that sees its arm, as in the paper, or one per arm."""
+    """Whether S-Adapt has one network that takes the arm as input, as in the paper, or one per arm."""
     start_from: str | None = None
-    """Run or exported policy whose network the training begins with; {seed} in it stands for the seed."""
+    """Run or exported policy whose network training starts from; {seed} in it stands for the seed."""
     as_arm: Literal["auto", "s-max", "s-min"] = "auto"
-    """Arm as which Extrinsic sees theta, t/T and alpha; auto: the observation alone, or what a policy of --from saw."""
+    """Arm for which Extrinsic sees theta, t/T and alpha; auto: the observation alone, or what --from's policy saw."""
     imports: tuple[str, ...] = ()
-    """Modules to import first, which register worlds and parts of your own."""
+    """Modules to import first, which register your own worlds and parts."""
     motivation: MotivationSettings = group(MotivationSettings)
     marginal: Choice = part("marginal", "auto")
     feedback: Choice = part("feedback", "entropy")

@@ -66,7 +66,7 @@ def located(path: str | Path, folder: Path = FOLDER) -> Path:
 
 def broken(path: str | Path, what: object) -> UserError:
     """The refusal of a file that is not as it was packaged."""
-    return UserError(f"{path} is damaged ({what}): install sadapt again to have it whole")
+    return UserError(f"{path} is damaged ({what}): reinstall sadapt to repair it")
 
 
 def entries(folder: Path = FOLDER) -> list[Entry]:

@@ -109,7 +109,7 @@ def test_a_cell_without_any_channel_is_a_category_if_asked_for():
 @pytest.mark.parametrize(
     ("spec", "settings", "message"),
     [
-        (InputSpec("world", (2,), np.float32, -1, 1), {}, "needs whole numbers.*--marginal gaussian"),
+        (InputSpec("world", (2,), np.float32, -1, 1), {}, "needs integers.*--marginal gaussian"),
         (InputSpec("world", (2,), np.int32, 0, 10_000), {}, "2 to 256 values.*--categories"),
         (InputSpec("world", (2,), np.uint8, 0, 5), {"one_hot": "channels"}, "channels are 0 or 1"),
     ],

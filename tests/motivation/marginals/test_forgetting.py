@@ -204,7 +204,7 @@ def test_impossible_memories_are_refused(given, message):
 
 @pytest.mark.parametrize("memory", [MemorySettings(half_life=3.0), MemorySettings(window=3)], ids=["fading", "window"])
 def test_what_has_a_memory_of_its_own_is_refused(memory):
-    with pytest.raises(UserError, match=r"cannot (fade|take back)"):
+    with pytest.raises(UserError, match=r"cannot (fade|remove)"):
         made("neighbours", memory, PICTURE)
 
 
@@ -212,7 +212,7 @@ def test_what_cannot_forget_is_refused():
     stubborn = bernoulli(SHAPE, xp=np)._replace(fade=None, remove=None)
     with pytest.raises(UserError, match="cannot fade"):
         fading(stubborn, 3.0)
-    with pytest.raises(UserError, match="cannot take back"):
+    with pytest.raises(UserError, match="cannot remove"):
         sliding(stubborn, BITS, 3, xp=np)
     with pytest.raises(UserError, match="less than"):
         sliding(bernoulli(SHAPE, xp=np), BITS, MAX_COUNT, xp=np)

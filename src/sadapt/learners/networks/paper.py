@@ -27,7 +27,7 @@ HEAD = 512
 
 
 def paper(spec: Spec) -> Network:
-    """The network that the paper has for observations of that shape."""
+    """The paper's network for observations of that shape."""
     return twins(spec, paper_kind(spec.obs_shape))
 
 

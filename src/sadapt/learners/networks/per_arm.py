@@ -20,7 +20,7 @@ class OnArm(NamedTuple):
 
 
 def per_arm(network: Network, arms: int = 2) -> Network:
-    """A network of its own for every arm; one that nobody plays is not asked."""
+    """A separate network for every arm; one that no world plays is not evaluated."""
 
     def init(key: Key[Array, ""]) -> Params:
         return {f"arm_{arm}": network.init(part) for arm, part in enumerate(jax.random.split(key, arms))}

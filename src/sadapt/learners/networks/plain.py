@@ -21,7 +21,7 @@ FILTERS = 16
 
 
 def plain(spec: Spec, settings: PlainSettings = PlainSettings()) -> Network:
-    """One convolution over a map that is large enough and on one grid with theta, else dense layers."""
+    """One convolution over a map that is large enough and shares its grid with theta, otherwise dense layers."""
     shape = spec.obs_shape
     large = len(shape) == 3 and shape[0] * shape[1] >= MANY_CELLS
     return (plain_conv if large and on_one_grid(spec) else plain_dense)(spec, settings)

@@ -26,7 +26,7 @@ class Picture(NamedTuple):
 
 
 def screen(spec: Spec, settings: PlainSettings = PlainSettings()) -> Network:
-    """Layer norm over a whole example before each ReLU; theta, on whatever grid, is seen as a vector."""
+    """Convolutions, layer norm over a whole example before each ReLU; theta, on whatever grid, is seen as a vector."""
     require_rows_and_columns("the screen network", spec)
     stack = fitting(spec.obs_shape, STACK)
     shapes = conv_shapes(spec.obs_shape, stack)

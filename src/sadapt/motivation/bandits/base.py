@@ -15,7 +15,7 @@ LEAST = 1e-6
 
 
 class Standing(NamedTuple):
-    """What a bandit thinks of its arms, for people: the feedback that each promises, and how many episodes ended."""
+    """A bandit's estimates, for display: the feedback expected from each arm, and how many of its episodes ended."""
 
     means: Any
     counts: Any

@@ -28,20 +28,20 @@ FEW = 8
 
 @dataclass(frozen=True)
 class CusumSettings(DiscountedSettings):
-    """When an arm is said to have changed, and how often others are tried."""
+    """When an arm counts as changed, and how often the other is tried."""
 
     discounted_memory: Count = 2_000
-    """Feedbacks that are remembered, about, if nothing changes."""
+    """Approximate number of feedback values remembered if nothing changes."""
     cusum_slack: NotNegative = 0.5
-    """Deviations that feedback may be off without being counted."""
+    """Standard deviations that feedback may be off without being counted."""
     cusum_threshold: Positive = 20.0
-    """Sum of deviations beyond the slack that is a change."""
+    """Sum of standard deviations beyond the slack that counts as a change."""
     cusum_clip: Positive = 3.0
-    """Deviations that a single feedback counts for at most."""
+    """Largest number of standard deviations that a single feedback value can count for."""
     cusum_memory: Count = 200
-    """Feedbacks of an arm that its mean and deviation are of, about."""
+    """Approximate number of feedback values behind an arm's mean and standard deviation."""
     cusum_explore: Share = 0.03
-    """Share of the decisions that go to the arm pulled least."""
+    """Share of decisions that go to the least-pulled arm."""
 
 
 class CusumState(NamedTuple):
@@ -71,7 +71,7 @@ def inner(state: CusumState) -> DiscountedState:
 
 
 def cusum(arms: int, settings: CusumSettings = CusumSettings(), *, xp: Any = None) -> Bandit:
-    """`discounted` with changes noticed; the first draw decides whether the arm pulled least is tried."""
+    """`discounted` that restarts when it detects a change; at random, it tries the least-pulled arm."""
     xp = array_module(xp)
     base = discounted(arms, settings, xp=xp)
     index, memory = xp.arange(arms), xp.float32(settings.cusum_memory)

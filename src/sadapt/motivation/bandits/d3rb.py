@@ -21,14 +21,14 @@ from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun
 
 @dataclass(frozen=True)
 class D3RBSettings(Checked):
-    """In units of the feedback."""
+    """Balancing the arms' regret, in units of the feedback."""
 
     d3rb_c: Positive = 1.0
-    """Width of the confidence that an arm's mean is given."""
+    """Width of the confidence interval around an arm's mean."""
     d3rb_start: Positive = 1.0
-    """First estimate of every arm's regret per root of its pulls."""
+    """Initial estimate of each arm's regret, per square root of its pulls."""
     d3rb_delta: Share = 0.05
-    """How probable a wrong doubling may be."""
+    """Acceptable probability of a wrong doubling."""
 
 
 class D3RBState(NamedTuple):
@@ -43,7 +43,7 @@ class D3RBState(NamedTuple):
 
 
 def d3rb(arms: int, settings: D3RBSettings = D3RBSettings(), *, xp: Any = None) -> Bandit:
-    """Regret balancing with estimates that double; an arm never pulled goes first, ties fall to the larger draw."""
+    """Regret balancing with estimates that double; an arm never pulled goes first, ties are broken at random."""
     xp = array_module(xp)
     index = xp.arange(arms)
 

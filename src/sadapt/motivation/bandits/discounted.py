@@ -23,9 +23,9 @@ class DiscountedSettings(Checked):
     """How long feedback is remembered, and how eagerly the other arm is tried."""
 
     discounted_memory: Count = 500
-    """Feedbacks that are remembered, about."""
+    """Approximate number of feedback values remembered."""
     discounted_c: NotNegative = 1.0
-    """Exploration of the bandit, in deviations of the feedback."""
+    """Exploration bonus, in standard deviations of the feedback."""
 
 
 class DiscountedState(NamedTuple):
@@ -39,7 +39,7 @@ class DiscountedState(NamedTuple):
 
 
 def discounted(arms: int, settings: DiscountedSettings = DiscountedSettings(), *, xp: Any = None) -> Bandit:
-    """An arm never pulled goes first; equal scores are decided by the larger draw."""
+    """UCB with a fading memory; an arm never pulled goes first, ties are broken at random."""
     xp = array_module(xp)
     least = xp.float32(LEAST)
     keep = xp.float32(1 - 1 / settings.discounted_memory)

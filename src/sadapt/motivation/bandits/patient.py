@@ -11,15 +11,15 @@ from sadapt.motivation.bandits.ucb import MeansState
 
 
 def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
-    """The first `episodes` take the arms by turns and are then forgotten.
+    """The arms take turns in the first `episodes`, which are then forgotten.
 
-    While the learner knows nothing, feedback tells which arm is learned first, not which one is worth more.
+    While the learner knows nothing, feedback shows which arm is learned first, not which one is worth more.
     """
     if episodes <= 0:
         return bandit
     xp = array_module(xp)
     if not isinstance(bandit.init(), MeansState):
-        raise UserError("patience is for bandits that keep means and counts, as ucb does: use 0 with others")
+        raise UserError("patience is for bandits that keep means and counts, like ucb: use 0 with others")
 
     def select(draws: Any, state: MeansState) -> tuple[MeansState, Any]:
         pulls = state.counts.astype(xp.float32) + state.pending

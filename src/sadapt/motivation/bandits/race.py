@@ -30,9 +30,9 @@ class RaceSettings(Checked):
     """When arms are told apart."""
 
     race_z: NotNegative = 4.0
-    """Standard errors between the recent means of two arms from which on the worse one is out."""
+    """Standard errors between the recent means of two arms at which the worse one is out."""
     race_memory: Share = 0.3
-    """Share of the past that is remembered."""
+    """Share of past episodes that is remembered."""
 
 
 class RaceState(NamedTuple):
@@ -48,7 +48,7 @@ class RaceState(NamedTuple):
 
 
 def race(arms: int, settings: RaceSettings = RaceSettings(), *, xp: Any = None) -> Bandit:
-    """Feedback a + b f gives the same choices as f, for any b > 0; equally often pulled arms go by the larger draw."""
+    """Arms take turns until they can be told apart; feedback a + b f gives the same choices as f, for any b > 0."""
     xp = array_module(xp)
     power = xp.float32(1 / max(settings.race_memory, LEAST) - 1)
     least = xp.float32(LEAST)

@@ -17,7 +17,7 @@ class UCBSettings(Checked):
     """How eagerly the other arm is tried."""
 
     ucb_c: NotNegative = math.sqrt(2)
-    """Exploration of the bandit."""
+    """Exploration bonus."""
 
 
 class MeansState(NamedTuple):
@@ -77,5 +77,5 @@ def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = None) -> Bandit:
 
 
 def from_settings(arms: int, settings: UCBSettings = UCBSettings(), *, xp: Any = None) -> Bandit:
-    """UCB as the settings want it."""
+    """The paper's upper confidence bounds: mean feedback plus a bonus for arms that were rarely pulled."""
     return ucb(arms, c=settings.ucb_c, xp=xp)

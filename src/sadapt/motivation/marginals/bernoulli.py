@@ -19,9 +19,9 @@ class BernoulliSettings(Checked):
     """How binary entries are modelled."""
 
     pseudo_count: NotNegative = 0.0
-    """Imagined all-zero observations before the first (0 is the paper's formula, 1 the authors' program)."""
+    """All-zero observations added before the first (0 is the paper's formula, 1 the authors' code)."""
     probability_clip: BelowHalf = 1e-4
-    """Bernoulli probabilities stay this far from 0 and 1."""
+    """Bernoulli probabilities are clipped to this distance from 0 and 1."""
 
 
 class BernoulliState(NamedTuple):

@@ -28,9 +28,9 @@ class CategoricalSettings(Checked):
     """What the categories of a cell are."""
 
     categories: Count | None = None
-    """Values that a whole number can have, the least counted as the first; None takes all between its bounds."""
+    """Number of values an integer entry can take, counted from its lower bound; by default all within its bounds."""
     one_hot: OneHot = "auto"
-    """Whether the channels of a cell are one category, one of them set, or none; auto asks the world."""
+    """Whether the channels of a cell are one category, with one of them set, or none; auto asks the world."""
 
 
 class CategoricalState(NamedTuple):
@@ -116,7 +116,7 @@ def _of_numbers(spec: InputSpec, categories: int | None, xp: Any) -> Cells:
     size = spec.values if categories is None else categories
     if spec.spacing is None or size is None or not 2 <= size <= MOST:
         raise UserError(
-            f"a categorical marginal needs whole numbers with 2 to {MOST} values; {spec.source!r} gives "
+            f"a categorical marginal needs integers with 2 to {MOST} values; {spec.source!r} gives "
             f"{np.dtype(spec.dtype)} values in [{np.min(spec.low):g}, {np.max(spec.high):g}]: "
             + ("use --marginal gaussian" if spec.spacing is None else "give --categories, or use --marginal gaussian")
         )

@@ -30,10 +30,10 @@ BLOCK = 64
 
 @dataclass(frozen=True)
 class FeatureSettings(Checked):
-    """Which features of a picture are modelled."""
+    """Which features of an image are modelled."""
 
     features: Count = 32
-    """Numbers that the random convolution makes of a picture."""
+    """Number of features that the random convolution extracts from an image."""
     feature_seed: Whole = 0
     """Seed of the random convolution."""
 
@@ -43,7 +43,7 @@ class GaussianFeatureSettings(FeatureSettings):
     """How features are modelled."""
 
     feature_std_floor: Positive = 0.05
-    """Least standard deviation of a feature, in units of its deviation under random play."""
+    """Smallest standard deviation of a feature, in units of its standard deviation under random play."""
 
 
 class Filters(NamedTuple):
@@ -60,7 +60,7 @@ class Filters(NamedTuple):
 def on_features(
     spec: InputSpec, settings: GaussianFeatureSettings = GaussianFeatureSettings(), *, xp: Any = None
 ) -> Marginal:
-    """The Gaussian marginal of a picture's features: log p and H are densities of these, not of pixels."""
+    """A Gaussian marginal over an image's features: log p and H are densities of these, not of pixels."""
     xp = array_module(xp)
     look = features_of(spec, settings, xp)
     inner = gaussian((settings.features,), std_floor=settings.feature_std_floor, xp=xp)
@@ -96,7 +96,7 @@ def drawn(spec: InputSpec, settings: FeatureSettings) -> Filters:
     """The frozen convolution that fits a picture."""
     if len(spec.shape) not in (2, 3):
         raise UserError(
-            f"random features are made of pictures, height x width x channels; {spec.source!r} shows the shape "
+            f"random features need images of height x width x channels; {spec.source!r} shows the shape "
             f"{spec.shape}: use --marginal gaussian"
         )
     height, width, channels = (*spec.shape, 1)[:3]
@@ -107,7 +107,7 @@ def drawn(spec: InputSpec, settings: FeatureSettings) -> Filters:
     filters = min(FILTERS, (kernel * kernel - 1) * channels)
     if filters < 1 or settings.features > cells * filters:
         raise UserError(
-            f"--features must be at most {cells * max(filters, 0)} for the pictures of {spec.source!r}, of shape "
+            f"--features must be at most {cells * max(filters, 0)} for the images of {spec.source!r}, of shape "
             f"{spec.shape}; got {settings.features}"
         )
     chance = np.random.default_rng(settings.feature_seed)
@@ -140,7 +140,7 @@ def raw_features(obs: Any, filters: Filters, rank: int, xp: Any) -> Any:
 def _moments(spec: InputSpec, filters: Filters) -> tuple[np.ndarray, np.ndarray]:
     """Mean and deviation of every feature in random play."""
     if spec.sample is None:
-        raise UserError(f"random features are standardised by random play, and {spec.source!r} was not played")
+        raise UserError(f"random features are standardised by random play, but {spec.source!r} was not played")
     seen = np.asarray(spec.sample())
     rank = len(spec.shape)
     blocks = [raw_features(seen[at : at + BLOCK], filters, rank, np) for at in range(0, len(seen), BLOCK)]

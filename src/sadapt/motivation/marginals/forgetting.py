@@ -27,9 +27,9 @@ class MemorySettings(Checked):
     """What the marginal forgets."""
 
     half_life: HalfLife | None = None
-    """Steps in which what the marginal has seen fades to half; none if not given, in a stream half the horizon."""
+    """Steps in which an observation's weight in the marginal halves; by default none, in a stream half the horizon."""
     window: Count | None = None
-    """Latest observations that the marginal remembers, in place of a half-life."""
+    """Number of latest observations that the marginal remembers, instead of a half-life."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,8 +85,8 @@ def sliding(marginal: Marginal, spec: InputSpec, window: int, *, xp: Any = None)
     remove, xp = marginal.remove, array_module(xp)
     if remove is None:
         raise UserError(
-            f"the marginal of {spec.source!r} cannot take back what it was told (it has no `remove`): use another, or "
-            "--half-life in place of --window"
+            f"the marginal of {spec.source!r} cannot remove observations (it has no `remove`): use another, or "
+            "--half-life instead of --window"
         )
     if window >= MAX_COUNT:
         raise UserError(f"--window must be less than {MAX_COUNT}; got {window}")

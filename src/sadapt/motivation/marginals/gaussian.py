@@ -20,9 +20,9 @@ class GaussianSettings(Checked):
     """How entries of any value are modelled."""
 
     pseudo_count: NotNegative = 0.0
-    """Imagined all-zero observations before the first (0 is the paper's formula, 1 the authors' program)."""
+    """All-zero observations added before the first (0 is the paper's formula, 1 the authors' code)."""
     std_floor: Positive = 0.1
-    """Least standard deviation of the Gaussian marginal, in units of the observation."""
+    """Smallest standard deviation of the Gaussian marginal, in units of the observation."""
 
 
 class GaussianState(NamedTuple):

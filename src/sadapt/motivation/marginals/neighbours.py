@@ -30,11 +30,11 @@ class NeighbourSettings(FeatureSettings):
     """How particles are compared."""
 
     neighbours: Count = 3
-    """Which nearest neighbour's distance is taken, k."""
+    """Which nearest neighbour's distance is used, k."""
     particles: Count = 128
     """Latest observations of an episode that are kept and compared."""
     least_distance: Positive = 0.05
-    """Neighbours count as no closer than this, in deviations of random play."""
+    """Smallest distance that counts, in standard deviations of random play."""
 
 
 class ParticleState(NamedTuple):
@@ -47,7 +47,7 @@ class ParticleState(NamedTuple):
 def nearest_neighbours(
     spec: InputSpec, settings: NeighbourSettings = NeighbourSettings(), *, xp: Any = None
 ) -> Marginal:
-    """The estimate over a picture's features; before there is any neighbour, a standard normal's values."""
+    """An estimate over an image's features; before there is any neighbour, a standard normal's values."""
     xp = array_module(xp)
     return particles(features_of(spec, settings, xp), settings, xp)
 

@@ -17,7 +17,7 @@ class MixtureSettings(AutoSettings):
     """How the parts of a world are modelled."""
 
     part_marginals: str = ""
-    """Marginals of parts by name, as in `image=categorical,direction=kt`; all others are auto's."""
+    """Marginals of parts by name, as in `image=categorical,direction=kt`; auto picks the others."""
 
 
 def of_parts(spec: InputSpec, settings: MixtureSettings = MixtureSettings(), *, xp: Any = None) -> Marginal:
@@ -40,7 +40,7 @@ def _chosen(spec: InputSpec, given: str) -> dict[str, str]:
     for word in filter(None, given.replace(" ", "").split(",")):
         part, equals, marginal = word.partition("=")
         if not equals or not marginal:
-            raise UserError(f"--part-marginals has {word!r}; expected PART=MARGINAL, one after another with commas")
+            raise UserError(f"--part-marginals has {word!r}; expected PART=MARGINAL, separated by commas")
         if part not in (names := [each.source for each in spec.parts]):
             raise UserError(f"{spec.source!r} has no part {part!r}: {nearest(part, names)}")
         chosen[part] = marginal

@@ -86,8 +86,8 @@ def _parts(study: Study, results: Results | None, claims: Claims, shown: films.C
 
 
 HOW = (
-    "A curve is the interquartile mean over seeds, its band the 95 % bootstrap interval, and thin lines are single "
-    "seeds. Press a name to hide its curve, drag to zoom into a plot, double-click to see all of it again."
+    "Each curve is the interquartile mean over seeds, its band the 95% bootstrap interval; thin lines are single "
+    "seeds. Click a name to hide its curve, drag to zoom, double-click to reset the zoom."
 )
 
 

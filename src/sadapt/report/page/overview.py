@@ -113,9 +113,9 @@ def _row(study: Study, at: int, agents: Sequence[str], adaptive: bool) -> Iterat
 
 def _words(adaptive: bool) -> Iterator[str]:
     """What the table shows."""
-    yield "Return of an episode over the last tenth of the training, mean over finished seeds; the highest is bold. "
+    yield "Return per episode over the last tenth of the training, mean over finished seeds; the highest is bold. "
     if adaptive:
-        yield "The strip is the training from its beginning to its planned end: "
+        yield "The strip is the training from start to planned end: "
         yield element("span", "S-Max", class_="key s-max")
         yield " and "
         yield element("span", "S-Min", class_="key s-min")

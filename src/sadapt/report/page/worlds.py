@@ -199,9 +199,9 @@ def _settings(block: Block, common: Mapping[str, Any]) -> Markup:
         rows = [[name, *(spoken(each[name]) if name in each else MISSING for each in plain)] for name in differing]
         parts += [element("h4", "What differs between the curves"), table(heads, rows)]
     elif len(block.curves) > 1:
-        parts.append(element("p", "The curves differ in nothing but the agent.", class_="note"))
+        parts.append(element("p", "The curves differ only in the agent.", class_="note"))
     if here:
-        parts += [element("h4", "The same in all of these runs"), chips(here)]
+        parts += [element("h4", "The same in all these runs"), chips(here)]
     return joined([*parts, _made_by(block)])
 
 
@@ -232,11 +232,11 @@ def _commands(block: Block) -> Markup:
     parts: list[str] = []
     if first:
         parts += [element("h4", "As they were given"), *map(copied, first)]
-    parts.append(element("h4", "The first seed of every curve again, from its own settings"))
+    parts.append(element("h4", "Repeat the first seed of every curve, from its own settings"))
     parts += [copied(command(curve.runs[0])) for curve in block.curves]
     others = sum(len(curve.runs) - 1 for curve in block.curves)
     if others:
-        said = "Other seeds have a config.json of their own; the table of runs names their folders."
+        said = "Other seeds have their own config.json; the table of runs lists their folders."
         parts.append(element("p", said, class_="note"))
     return joined(parts)
 
