@@ -198,7 +198,7 @@ def tetris_observe(game: Tetris) -> Observation:
 
 # Seasons
 
-SEASON_CROWD = 4
+SEASON_CROWD = 8
 
 
 class Garden(NamedTuple):
@@ -237,18 +237,22 @@ def garden_step(world: Garden, action: int, season: str, chance: GardenChance) -
         world = garden_begin(world.map, season, world.agent, chance, world.clock)
     agent = world.map.walk(world.agent, action)
     clock = world.clock + 1
-    reached, caught = agent == world.lantern, agent in world.butterflies
+    reached, caught = agent == world.lantern, world.butterflies & garden_around(agent)
     lantern = garden_elsewhere(world.map, agent, chance.place) if reached else world.lantern
-    flying = set(world.butterflies) - {agent}
+    flying = set(world.butterflies) - caught
     if clock % FLUTTER_EVERY == 0 and season == "wild":
         flying = garden_flutter(world.map, flying, agent, chance)
     reward = reached - len(flying) / garden_most(world.map)
-    told = {"season": int(season == "wild"), "changes": int(changed), "goals": int(reached), "caught": int(caught)}
+    told = {"season": int(season == "wild"), "changes": int(changed), "goals": int(reached), "caught": len(caught)}
     return Garden(world.map, season, agent, lantern, frozenset(flying), clock), Outcome(reward, False, told)
 
 
+def garden_around(cell: Cell) -> frozenset[Cell]:
+    return frozenset(neighbour(cell, (down, right)) for down in (-1, 0, 1) for right in (-1, 0, 1))
+
+
 def garden_most(map: Map) -> int:
-    return (map.height * map.width - len(map.walls)) // SEASON_CROWD
+    return max(1, (map.height * map.width - len(map.walls)) // SEASON_CROWD)
 
 
 def garden_flutter(map: Map, flying: Plane, agent: Cell, chance: GardenChance) -> Plane:

@@ -108,24 +108,30 @@ def test_a_lantern_lights_what_is_around_it_walls_too():
     assert lit.tolist() == [[1, 1, 1, 0, 0], [1, 1, 1, 0, 0], [0, 0, 0, 0, 0]]
 
 
-def test_a_butterfly_in_the_agents_cell_is_caught_and_the_others_cost():
-    scene = Scene("A..... ......", "wild", butterflies=[(0, 1), (1, 5)])
+def test_butterflies_around_the_agent_are_caught_and_the_others_cost():
+    scene = Scene("A....... ........ ........", "wild", butterflies=[(0, 1), (1, 2), (2, 1), (0, 3), (1, 7)])
     reward, told = scene.step(RIGHT)
-    assert told == {"season": 1, "changes": 0, "goals": 0, "caught": 1}
-    assert scene.flying == {(1, 5)}
-    assert reward == pytest.approx(-1 / 3)  # room for 12 // 4 = 3
+    assert told == {"season": 1, "changes": 0, "goals": 0, "caught": 2}
+    assert scene.flying == {(2, 1), (0, 3), (1, 7)}
+    assert reward == pytest.approx(-3 / 3)  # room for 24 // 8 = 3
+
+
+def test_walls_do_not_stop_the_net():
+    scene = Scene("A#.....# ........", "wild", butterflies=[(0, 2), (1, 1)])
+    assert scene.step(DOWN)[1]["caught"] == 1
+    assert scene.step(RIGHT)[1]["caught"] == 1
 
 
 def test_one_that_moves_on_may_leave_a_young_one_behind():
-    scene = Scene("A....... ........", "wild", butterflies=[(0, 4), (1, 4)], clock=2)
+    scene = Scene("A....... ........ ........", "wild", butterflies=[(0, 4), (1, 4)], clock=2)
     scene.step(STAY, directions=2, young=[(0, 4), (0, 7)])
     assert scene.flying == {(0, 5), (1, 5), (0, 4)}
 
 
 def test_one_that_cannot_move_has_no_young():
-    scene = Scene("A.#..... ........", "wild", butterflies=[(0, 1), (0, 7)], clock=2)
-    scene.step(STAY, directions=2, young=[(0, 1), (0, 7)])
-    assert scene.flying == {(0, 1), (0, 7)}
+    scene = Scene("A...#... ........ ........", "wild", butterflies=[(0, 3), (0, 7)], clock=2)
+    scene.step(STAY, directions=2, young=[(0, 3), (0, 7)])
+    assert scene.flying == {(0, 3), (0, 7)}
 
 
 def test_nothing_moves_between_flutters():
@@ -136,28 +142,28 @@ def test_nothing_moves_between_flutters():
 
 
 def test_no_young_are_born_beyond_the_garden_s_room():
-    there = [(1, 0), (1, 2), (1, 4)]
-    for young, expected in ((there[:1], 4), (there[:2], 3)):
-        scene = Scene("A....... ........", "wild", butterflies=there, clock=2)
+    there = [(1, 2), (1, 4)]
+    for young, expected in ((there[:1], 3), (there, 2)):
+        scene = Scene("A....... ........ ........", "wild", butterflies=there, clock=2)
         scene.step(STAY, directions=2, young=young)
         assert len(scene.flying) == expected
 
 
 def test_where_none_is_left_another_flies_in_with_the_next_flutter():
-    scene = Scene("A... ....", "wild", butterflies=[(0, 1)], clock=0)
+    scene = Scene("A....... ........", "wild", butterflies=[(0, 1)], clock=0)
     scene.step(RIGHT)
     assert scene.flying == set()
     assert scene.step(STAY)[0] == 0.0
     assert scene.flying == set()
-    assert scene.step(STAY, place=3)[0] == pytest.approx(-1 / 2)  # room for 8 // 4 = 2
-    assert scene.flying == {(1, 1)}  # the fourth of the free cells after the agent's
+    assert scene.step(STAY, place=3)[0] == pytest.approx(-1 / 2)  # room for 16 // 8 = 2
+    assert scene.flying == {(0, 5)}  # the fourth of the free cells after the agent's
 
 
 def test_a_wild_season_brings_a_swarm_and_takes_the_lantern():
-    scene = Scene("A.#. ....", "calm", lantern=(1, 3))
-    _, told = scene.step(STAY, to="wild", swarm=[(0, 0), (0, 2), (0, 3), (1, 1)])
+    scene = Scene("A.#.. .....", "calm", lantern=(1, 3))
+    _, told = scene.step(STAY, to="wild", swarm=[(0, 0), (0, 2), (0, 3), (1, 4)])
     assert (told["season"], told["changes"]) == (1, 1)
-    assert scene.flying == {(0, 3), (1, 1)}  # neither in the wall nor on the agent
+    assert scene.flying == {(0, 3), (1, 4)}  # neither in the wall nor on the agent
     assert scene.lantern is None
 
 
@@ -290,7 +296,7 @@ def random_play(seed: int) -> Played:
 
 
 SEEDS = st.integers(0, 200)
-MOST = int((make("seasons").reset(jax.random.key(0))[1][..., 0] == 0).sum()) // 4
+MOST = int((make("seasons").reset(jax.random.key(0))[1][..., 0] == 0).sum()) // 8
 
 
 @given(seed=SEEDS)
@@ -384,11 +390,10 @@ def test_calm_seasons_are_for_those_who_explore():
 
 def test_wild_seasons_are_for_those_who_catch():
     found = entropies("wild")
-    (chaser, paid), (random, by_chance), (avoider, _) = (found[name] for name in ("chaser", "random", "avoider"))
-    assert chaser.max() < random.min()
-    assert random.mean() < avoider.mean()
-    assert random.mean() - chaser.mean() > 4 * (avoider.mean() - random.mean())
-    assert paid.min() > by_chance.max()
+    (chaser, paid), (random, by_chance), (still, _) = (found[name] for name in ("chaser", "random", "still"))
+    assert chaser.max() < random.mean() - random.std() / 2
+    assert random.mean() - chaser.mean() > 2 * abs(still.mean() - random.mean())
+    assert paid.min() > by_chance.mean()
 
 
 def test_the_gardener_does_what_the_season_asks_for():

@@ -1,11 +1,11 @@
 """Seasons: one garden, calm and wild by turns; nobody is told when that changes.
 
 Actions: stay, left, up, right, down; walls and the map's edge block. In a calm season there is one goal, a lantern.
-Reaching it pays 1, and it moves on to another cell. In a wild season there is none, but a swarm of butterflies; one in
-the agent's cell is caught. Every third step they flutter as in Butterflies, and one that moves on may leave a young one
-behind, as long as there are not too many; where none is left, another flies in. Every step costs the share that they
-have of those that the garden holds. The world never ends. Channels: wall, agent, goal (the lantern and the cells around
-it, which it lights), butterfly; the marginal sees all of them.
+Reaching it pays 1, and it moves on to another cell. In a wild season there is none, but a swarm of butterflies; those
+in the agent's cell and around it are caught. Every third step they flutter as in Butterflies, and one that moves on may
+leave a young one behind, as long as there are not too many; where none is left, another flies in. Every step costs the
+share that they have of those that the garden holds. The world never ends. Channels: wall, agent, goal (the lantern and
+the cells around it, which it lights), butterfly; the marginal sees all of them.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from sadapt.registry import find
 Array = jax.Array
 CALM, WILD = 0, 1
 NAMES = ("calm", "wild")
-SWARM, YOUNG = 4, 5
+SWARM, YOUNG = 4, 8
 """Coins that must all fall heads: for a butterfly in a cell when the wild season begins, and for a young one."""
-CROWD = 4
+CROWD = 8
 """Free cells for each butterfly that the garden holds."""
-LIGHT = 1
-"""Cells in every direction that the lantern lights."""
+REACH = 1
+"""Cells in every direction that the lantern lights, and that the agent's net reaches."""
 NOWHERE = -1
 
 
@@ -141,16 +141,16 @@ def multiply(flying: Array, free: Array, chance: Chance, most: int) -> Array:
 def observe(ground: Ground, state: SeasonsState) -> Array:
     """uint8[H, W, 4]."""
     cells = np.arange(ground.wall.size, dtype=np.int32).reshape(ground.wall.shape)
-    planes = [jnp.asarray(ground.wall), cells == state.agent, lit(ground, state.goal), state.butterflies]
+    planes = [jnp.asarray(ground.wall), cells == state.agent, around(ground, state.goal), state.butterflies]
     return jnp.stack(planes, axis=-1).astype(jnp.uint8)
 
 
-def lit(ground: Ground, goal: Array) -> Array:
-    """bool[H, W]: the lantern and the cells around it."""
+def around(ground: Ground, cell: Array) -> Array:
+    """bool[H, W]: a cell and those within reach of it; none of nowhere."""
     rows, columns = (axis.astype(np.int32) for axis in np.indices(ground.wall.shape))
     width = ground.wall.shape[1]
-    near = (abs(rows - goal // width) <= LIGHT) & (abs(columns - goal % width) <= LIGHT)
-    return near & (goal != NOWHERE)
+    near = (abs(rows - cell // width) <= REACH) & (abs(columns - cell % width) <= REACH)
+    return near & (cell != NOWHERE)
 
 
 def advance(
@@ -162,16 +162,17 @@ def advance(
     flying = jnp.where(changed, swarm, bitboard.pack(state.butterflies))
     agent = jnp.asarray(ground.moves)[state.agent, action]
     here, there = board(ground, agent), elsewhere(ground, agent, chance.place)
-    reached, caught = agent == goal, jnp.any((flying & here) > 0)
+    net = bitboard.pack(around(ground, agent))
+    reached, caught = agent == goal, bitboard.count(flying & net)
     clock = (state.clock + 1) % FLUTTER_EVERY
-    left = flying & ~here
+    left = flying & ~net
     after = multiply(left, bitboard.pack(jnp.asarray(ground.open)) & ~here, chance, ground.most)
     gone = (calendar.season == WILD) & ~jnp.any(after > 0)
     left = jnp.where(clock == 0, jnp.where(gone, board(ground, there), after), left)
     crowd = bitboard.count(left).astype(jnp.float32) / ground.most
     goal, butterflies = jnp.where(reached, there, goal), bitboard.unpack(left, ground.wall.shape[1])
     state = SeasonsState(calendar, agent, goal, butterflies, clock)
-    counters = told(calendar, changed) | {"goals": reached.astype(jnp.int32), "caught": caught.astype(jnp.int32)}
+    counters = told(calendar, changed) | {"goals": reached.astype(jnp.int32), "caught": caught}
     reward = reached.astype(jnp.float32) - crowd
     return state, Step(observe(ground, state), reward, jnp.zeros((), bool), counters)
 
@@ -181,7 +182,7 @@ def picture(ground: Ground, state: SeasonsState) -> np.ndarray:
     cells = np.arange(ground.wall.size).reshape(ground.wall.shape)
     layers = [
         (ground.wall, "wall"),
-        (np.asarray(lit(ground, state.goal)), "light"),
+        (np.asarray(around(ground, state.goal)), "light"),
         (cells == int(state.goal), "goal"),
         (np.asarray(state.butterflies), "butterfly"),
         (cells == int(state.agent), "catcher" if int(state.calendar.season) == WILD else "agent"),
