@@ -6,6 +6,7 @@ A page is what a reader would do in one folder: its files are named as it says, 
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import os
 import re
@@ -104,6 +105,26 @@ def test_every_command_is_understood(folder_of_files):
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def trained_into(line: str) -> tuple[str, ...] | None:
+    """The folder that a command trains into, as its words name it; None if it trains nowhere."""
+    words = shlex.split(line)
+    if words[:2] != ["sadapt", "train"] or {"--help", "--print-config", "--overwrite"} & {*words}:
+        return None
+    given = dict(itertools.pairwise(words))
+    if "--out" in given:
+        return (given["--out"],)
+    learner = given.get("--learner", "dqn" if given.get("--preset") == "paper" else "pqn")
+    return (words[2], given.get("--objective", "s-adapt"), learner, given.get("--seed", "1"))
+
+
+@pytest.mark.parametrize("page", with_code(), ids=name_of)
+def test_no_page_trains_twice_into_one_folder(page):
+    """The second command would be refused."""
+    lines = [line for block in blocks(page) if block.language == "sh" for line in commands(block)]
+    folders = [folder for line in lines if (folder := trained_into(line)) is not None]
+    assert len(folders) == len(set(folders)), folders
 
 
 def test_what_other_programs_are_asked_for_is_there():
