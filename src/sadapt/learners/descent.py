@@ -44,7 +44,7 @@ def require_minibatches(what: str, num_envs: int, num_steps: int, size: int) -> 
     if samples % size:
         raise UserError(
             f"{what} collects num_envs x num_steps = {num_envs} x {num_steps} = {samples} transitions per update; "
-            f"the minibatch size must divide that, {size} does not"
+            f"the minibatch size must divide that, but {size} does not"
         )
     return samples
 
