@@ -50,9 +50,12 @@ class Agent:
         self.program, self.settings, self.env = prog, settings, prog.env
         self.params, self.facts, self.source = params, facts, source
         known = "random" in facts
-        self.random = from_plain(facts["random"], source) if known else known_by_entropy(facts["h_random"])
-        self.h_random = float(self.random.mean["entropy"])
-        self.step = int(facts["step"])
+        self.random: RandomAgent = from_plain(facts["random"], source) if known else known_by_entropy(facts["h_random"])
+        """What random play was measured to be, before it was trained."""
+        self.h_random: float = float(self.random.mean["entropy"])
+        """The mean entropy of random play, in nats."""
+        self.step: int = int(facts["step"])
+        """Environment steps that it was trained for."""
 
     def __repr__(self) -> str:
         on = f" on {ARMS[self.preferred_arm]}" if self.program.parts.objective.adaptive else ""
