@@ -97,7 +97,7 @@ def test_several_worlds_in_processes_restart_one_by_one():
         ("CartPoel-v1", {}, "did you mean 'CartPole-v1'"),
         ("Pendulum-v1", {}, "only discrete actions"),
         ("Zebra-v7", {}, "--import MODULE"),
-        ("CartPole-v1", {"obs_key": "x"}, "shows no dictionary"),
+        ("CartPole-v1", {"obs_key": "x"}, "has no dictionary observations"),
         ("Told-v0", {"obs_key": "bit"}, "did you mean 'bits'"),
         ("Endless-v0", {}, "give --horizon"),
         ("Steered-v0", {}, "only discrete actions"),

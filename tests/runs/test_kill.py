@@ -93,7 +93,9 @@ def final_state(folder: RunFolder) -> dict[str, bytes]:
     return {name: tensor.tobytes() for name, tensor in tensors.items()}
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(
+    "learner", [pytest.param(name, marks=[] if name == "pqn" else [pytest.mark.slow]) for name in LEARNERS]
+)
 def test_killed_and_resumed_equals_undisturbed(tmp_path, shared_programs, learner):
     chance, cache = random.Random(learner), shared_programs
     alone, killed = RunFolder(tmp_path / "alone"), RunFolder(tmp_path / "killed")

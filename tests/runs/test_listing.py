@@ -74,7 +74,7 @@ def test_the_command_prints_a_table_or_json(tmp_path, capsys):
     assert (told["progress"], told["last_return"], told["arm"], told["pace"]) == (0.75, 7, "s-min", 100)
 
 
-@pytest.mark.parametrize(("name", "why"), [("", "holds no runs"), ("nowhere", "is no folder")])
+@pytest.mark.parametrize(("name", "why"), [("", "holds no runs"), ("nowhere", "is not a folder")])
 def test_a_folder_without_runs_is_one_paragraph(tmp_path, capsys, name, why):
     assert main(["runs", str(tmp_path / name)]) == 2
     said = capsys.readouterr().err
@@ -110,7 +110,7 @@ def test_the_same_run_twice_has_no_differences(tmp_path, capsys):
     assert main(["compare", str(run), str(tmp_path / "two")]) == 0
     said = capsys.readouterr().out
     assert "The settings are the same." in said
-    assert "the same, but for the pace" in said
+    assert "the same, except for the speed" in said
     assert main(["compare", str(run), str(tmp_path / "two"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["identical"] is True
 
