@@ -53,7 +53,23 @@ def test_a_stream_never_resets_and_decides_every_stretch():
         assert int(jnp.sum(prog.parts.bandit.standing(state.bandit).counts)) == 32 * number
     full = 1 / (1 - 0.5 ** (1 / 15))
     np.testing.assert_allclose(states[-1].episodes.marginal.count, full, rtol=1e-3)
-    assert float(states[-1].random.weight) > 3
+    assert float(states[-1].random.weight) == 3
+
+
+def test_scouts_keep_to_their_arm_and_are_heard_but_decide_nothing():
+    prog = program("pqn", scouts=1)
+    state = compiled.start(prog, jax.random.key(3), nobody())
+    for number in (1, 2):
+        state = compiled.driver(prog)(state)
+        assert state.episodes.arm[:2].tolist() == [0, 1]
+        assert int(state.ended) == 16 * number
+        assert int(jnp.sum(prog.parts.bandit.standing(state.bandit).counts)) == 32 * number
+
+
+def test_scouts_leave_some_worlds_to_the_bandit():
+    with pytest.raises(UserError, match="--scouts 2 takes 4 of the 4 parallel worlds"):
+        program("pqn", scouts=2)
+    assert program("pqn", scouts=2, objective="s-min").parts.rules.stream is not None
 
 
 def test_rows_tell_decisions_arms_and_feedback():

@@ -125,6 +125,7 @@ class Terms(NamedTuple):
     death_is_terminal: bool
     measures: tuple[Measure, ...]
     clock: Callable[[Array], Array]
+    choose: Callable[[Array, BanditState, Array], tuple[BanditState, Array]]
 
 
 def episodes(
@@ -159,12 +160,13 @@ def episodes(
         death_is_terminal=death_is_terminal or treated.ends,
         measures=measures.episode_measures(env.counters),
         clock=lambda t: t.astype(jnp.float32) / last,
+        choose=partial(choose, bandit),
     )
     return EpisodeRules(
         begin=partial(begin, terms),
         absorb=partial(absorb, terms),
         settle=partial(settle, terms),
-        choose=partial(choose, bandit),
+        choose=terms.choose,
         look=partial(look, terms),
         restarts=lambda t, terminated: terminated | (t + 1 >= last),
         horizon=last,
@@ -277,7 +279,7 @@ def judged(
     """The bandit that has heard of what closed and chosen anew, what is told of it, and the arms."""
     f = jax.vmap(terms.feedback.hear, in_axes=(0, None, 0))(told, random, arm)
     state = tell(terms.bandit, state, arm, f, closed)
-    state, arms = choose(terms.bandit, key, state, closed)
+    state, arms = terms.choose(key, state, closed)
     summary = Summary(closed=closed, arm=arm, measures=compared(terms.measures, told, random, f, arm))
     return state, summary, arms
 

@@ -4,7 +4,8 @@ A stretch is `stretch` steps on one arm. At its end the bandit hears how far it 
 and chooses again; world, theta and clock go on. A world that ends by itself starts afresh, seen as a fresh world or as
 a shock, and theta goes on. The random agent is a stream too: some worlds beside the others always act at random, and a
 stretch is compared with theirs at the same time. What they came to before would not do: after a change of the world it
-is off in one direction, which speaks for one arm and against the other.
+is off in one direction, which speaks for one arm and against the other. *Scouts* are worlds that keep to one arm for
+ever: the arm that nobody would choose now is learned and heard of all the same.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from sadapt.envs.base import Facts
 from sadapt.errors import UserError
@@ -48,6 +50,8 @@ class Stretches(NamedTuple):
     """In a stretch."""
     random_envs: int
     """Worlds that always act at random."""
+    scouts: int = 0
+    """Worlds of each arm, the first ones, that always play it."""
 
 
 def stream(
@@ -78,12 +82,13 @@ def stream(
         death_is_terminal=death_is_terminal,
         measures=measures.episode_measures(env.counters),
         clock=lambda t: filled(jnp.minimum(t, MAX_COUNT)),
+        choose=partial(choose_beside, bandit, stretches.scouts),
     )
     return EpisodeRules(
         begin=partial(begin, terms),
         absorb=partial(absorb, terms),
         settle=partial(settle, terms, stretches),
-        choose=partial(choose, bandit),
+        choose=terms.choose,
         look=partial(look, terms),
         restarts=lambda t, terminated: terminated,
         horizon=horizon,
@@ -91,6 +96,20 @@ def stream(
         clock=terms.clock,
         stream=Stream(stretches.steps, stretches.random_envs, partial(rejoin, terms)),
     )
+
+
+def scouted(arms: int, scouts: int, worlds: int) -> np.ndarray:
+    """int32[worlds]: the arm that a scout keeps to, -1 where there is none."""
+    return np.concatenate([np.repeat(np.arange(arms), scouts), np.full(worlds - arms * scouts, -1)]).astype(np.int32)
+
+
+def choose_beside(
+    bandit: Bandit, scouts: int, key: Array, state: BanditState, wanted: Array
+) -> tuple[BanditState, Array]:
+    """The bandit's arms for all worlds that want one and are no scouts."""
+    kept = scouted(bandit.arms, scouts, len(wanted))
+    state, arms = choose(bandit, key, state, wanted & (kept < 0))
+    return state, jnp.where(kept < 0, arms, kept)
 
 
 def rejoin(terms: Terms, episode: Episode, fresh: Fresh) -> Episode:
@@ -125,7 +144,8 @@ def settle(
         mine = {name: values[:-others] for name, values in told.items()}
         everywhere = jnp.ones_like(closed[:-others])
         state, summary, arms = judged(terms, key, state, now, ended.arm[:-others], mine, everywhere)
-        return state, summary._replace(random=now), jnp.concatenate([arms, ended.arm[-others:]])
+        decides = jnp.asarray(scouted(terms.bandit.arms, stretches.scouts, len(arms)) < 0)
+        return state, summary._replace(random=now, closed=decides), jnp.concatenate([arms, ended.arm[-others:]])
 
     def none(state: BanditState) -> tuple[BanditState, Summary, Array]:
         empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(some, state)[1])

@@ -75,7 +75,8 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
     on_death = env.on_death if wanted.on_death == "auto" else wanted.on_death
     ends: Any = {"feedback": feedback, "on_death": on_death, "horizon": horizon, "death_is_terminal": not row.intrinsic}
     if wanted.stream:
-        rules = stream(env, marginal, bandit, stretches=stretches_of(horizon, wanted), **ends)
+        stretches = stretches_of(horizon, wanted)._replace(scouts=scouts_of(row, settings))
+        rules = stream(env, marginal, bandit, stretches=stretches, **ends)
         normaliser = build_normaliser(row, 1, wanted, half_life=remembered(horizon, wanted))
     else:
         rules = episodes(env, marginal, bandit, horizon_is_terminal=wanted.horizon_is_terminal(row), **ends)
@@ -129,6 +130,17 @@ def stretches_of(horizon: int, wanted: MotivationSettings) -> Stretches:
     half_life = remembered(horizon, wanted)
     steps = wanted.stretch or (1 if math.isinf(half_life) else round(half_life))
     return Stretches(steps=steps, random_envs=wanted.random_envs)
+
+
+def scouts_of(row: Objective, settings: Settings) -> int:
+    """Worlds of each arm that keep to it, where a bandit chooses between them for the others."""
+    scouts = settings.motivation.scouts if row.adaptive else 0
+    if scouts and len(ARMS) * scouts >= settings.num_envs:
+        raise UserError(
+            f"--scouts {scouts} takes {len(ARMS) * scouts} of the {settings.num_envs} parallel worlds, and none is "
+            "left to choose for: lower it, or raise --num-envs"
+        )
+    return scouts
 
 
 def remembered(horizon: int, wanted: MotivationSettings) -> float:

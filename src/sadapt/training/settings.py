@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from sadapt.composite import COMMON, Composite, group, part, places
 from sadapt.envs.table import WorldSettings
-from sadapt.fields import Count, OneOf, Seed, Share
+from sadapt.fields import Count, OneOf, Seed, Share, Whole
 from sadapt.learners import table as _table  # noqa: F401 (fills the tables of networks and learners)
 from sadapt.motivation.building import PaymentSettings
 from sadapt.motivation.marginals.forgetting import MemorySettings
@@ -33,6 +33,8 @@ class MotivationSettings(PaymentSettings, MemorySettings):
     """Steps of a stream between choices of the arm; by default the half-life or the window."""
     random_envs: Count = 8
     """Additional worlds that always act at random, for comparison with a stream; nothing learns from them."""
+    scouts: Whole = 0
+    """Parallel worlds of S-Adapt's stream that always play S-Max, and as many S-Min, so that both stay learned."""
 
 
 @dataclass(frozen=True)
