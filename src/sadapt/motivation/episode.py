@@ -148,16 +148,15 @@ def episodes(
     last = env.horizon if horizon is None else horizon
     if not 1 <= last < MAX_COUNT:
         raise UserError(f"the horizon must be at least 1 step and less than {MAX_COUNT}; got {last}")
-    treated = treatment(env, on_death)
     terms = Terms(
         env=env,
         marginal=marginal,
         bandit=bandit,
         feedback=of_entropy() if feedback is None else feedback,
-        on_death=treated,
+        on_death=treatment(env, on_death),
         horizon=last,
         horizon_is_terminal=horizon_is_terminal,
-        death_is_terminal=death_is_terminal or treated.ends,
+        death_is_terminal=death_is_terminal or treatment(env, on_death).ends,
         measures=measures.episode_measures(env.counters),
         clock=lambda t: t.astype(jnp.float32) / last,
         choose=partial(choose, bandit),
@@ -269,8 +268,7 @@ def compared(
     """The same with the feedback, and with how far each measure that is kept of a random agent has moved."""
     moved = {name: distance(told[name], random, name, jnp) for name in COMPARED}
     away = {name: abs(each) for name, each in moved.items()}
-    pushed = own_way(moved["entropy"], arm, jnp)
-    return measures.heard(table, told, HeardFacts(feedback=f, distance=away, pushed=pushed))
+    return measures.heard(table, told, HeardFacts(f, distance=away, pushed=own_way(moved["entropy"], arm, jnp)))
 
 
 def judged(
