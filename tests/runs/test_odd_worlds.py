@@ -216,6 +216,7 @@ def test_every_world_that_gymnasium_registers(env_id):
     assert api.probe(env, episodes=2).horizon == 20
 
 
+@pytest.mark.slow
 def test_minigrid_with_default_settings(tmp_path):
     pytest.importorskip("minigrid")
     words = ["--import", "minigrid", "--obs-key", "image", "--total-timesteps", "2000", "--quiet"]
