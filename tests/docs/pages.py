@@ -65,7 +65,7 @@ def shortened(text: str) -> str:
         text,
         flags=re.M,
     )
-    return re.sub(r"(total_timesteps=|\.learn\()[\d_]+", r"\g<1>1", text)
+    return re.sub(r"((?<![-\w])total_timesteps=|\.learn\()[\d_]+", r"\g<1>1", text)
 
 
 def _one_step(line: re.Match[str]) -> str:

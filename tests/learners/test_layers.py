@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jaxtyping import TypeCheckError
 from scipy.signal import correlate
 
+from sadapt.benchmarks.jaxprs import inside
 from sadapt.learners.kernels import WIDE
 from sadapt.learners.layers import (
     conv2d,
@@ -178,6 +179,31 @@ def test_orthogonal_columns_or_rows_have_length_gain(shape, gain):
     product = matrix.T @ matrix if matrix.shape[0] >= matrix.shape[1] else matrix @ matrix.T
     np.testing.assert_allclose(product, gain**2 * np.eye(len(product)), atol=1e-5)
     np.testing.assert_array_equal(layer["bias"], np.zeros(shape[-1]))
+
+
+def factorisations(program):
+    """The matrices that a program factorises, as their ranks."""
+    for equation in program.eqns:
+        if equation.primitive.name in ("geqrf", "qr"):
+            yield equation.invars[0].aval.ndim
+        for inner in inside(equation):
+            yield from factorisations(inner)
+
+
+def test_networks_drawn_at_once_are_those_drawn_alone_and_no_factorisation_is_batched():
+    """Two batched ones at a time never end on two cores (jaxlib 0.10)."""
+    keys = jax.random.split(jax.random.key(1), (3, 2))
+
+    def draw(key):
+        return orthogonal()(key, (40, 7))["weight"]
+
+    at_once = jax.vmap(jax.vmap(draw))
+    ranks = list(factorisations(jax.make_jaxpr(at_once)(keys).jaxpr))
+    assert ranks
+    assert set(ranks) == {2}
+    found = at_once(keys)
+    for place in np.ndindex(3, 2):
+        np.testing.assert_array_equal(found[place], draw(keys[place]))
 
 
 @pytest.mark.parametrize("initialise", [torch_default, orthogonal()])

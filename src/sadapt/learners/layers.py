@@ -42,7 +42,10 @@ def orthogonal(gain: float = math.sqrt(2)) -> Initialiser:
     weights = jax.nn.initializers.orthogonal(gain)
 
     def initialise(key: Key[Array, ""], shape: tuple[int, ...]) -> Layer:
-        return {"weight": as_kept(weights(key, shape, jnp.float32)), "bias": jnp.zeros(shape[-1:], jnp.float32)}
+        # One after another under vmap: on CPUs a batched QR waits for threads of the very pool that it occupies, and
+        # two at once wait for ever where there are two cores.
+        alone = jax.custom_batching.sequential_vmap(lambda key: weights(key, shape, jnp.float32))
+        return {"weight": as_kept(alone(key)), "bias": jnp.zeros(shape[-1:], jnp.float32)}
 
     return initialise
 
