@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt.motivation.bandits import ucb
-from sadapt.motivation.episode import choose
+from sadapt.motivation.sharing import choose
 from sadapt.motivation.stream import choose_beside, scouted
 
 

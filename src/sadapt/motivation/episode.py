@@ -23,6 +23,7 @@ from sadapt.motivation.death import Treatment, treatment
 from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, distance, of_entropy, own_way
 from sadapt.motivation.marginals import MAX_COUNT, Marginal, MarginalState
 from sadapt.motivation.measures import EndFacts, HeardFacts, Measure, StepFacts
+from sadapt.motivation.sharing import choose, select, tell
 from sadapt.rarely import rarely
 
 Array = jax.Array
@@ -148,15 +149,16 @@ def episodes(
     last = env.horizon if horizon is None else horizon
     if not 1 <= last < MAX_COUNT:
         raise UserError(f"the horizon must be at least 1 step and less than {MAX_COUNT}; got {last}")
+    treated = treatment(env, on_death)
     terms = Terms(
         env=env,
         marginal=marginal,
         bandit=bandit,
         feedback=of_entropy() if feedback is None else feedback,
-        on_death=treatment(env, on_death),
+        on_death=treated,
         horizon=last,
         horizon_is_terminal=horizon_is_terminal,
-        death_is_terminal=death_is_terminal or treatment(env, on_death).ends,
+        death_is_terminal=death_is_terminal or treated.ends,
         measures=measures.episode_measures(env.counters),
         clock=lambda t: t.astype(jnp.float32) / last,
         choose=partial(choose, bandit),
@@ -172,11 +174,6 @@ def episodes(
         measures=terms.measures,
         clock=terms.clock,
     )
-
-
-def select(which: Array, yes: Any, no: Any) -> Any:
-    """Leaf by leaf, `yes` where the scalar `which` holds, else `no`."""
-    return jax.tree.map(lambda a, b: jnp.where(which, a, b), yes, no)
 
 
 def begin(terms: Terms, fresh: Fresh, arm: Array) -> Episode:
@@ -235,28 +232,6 @@ def look(terms: Terms, episode: Episode) -> Augmented:
     )
 
 
-def choose(bandit: Bandit, key: Array, state: BanditState, wanted: Array) -> tuple[BanditState, Array]:
-    """One arm after another for every world that wants one; an entry of -1 for the others."""
-    draws = jax.random.uniform(key, (*wanted.shape, bandit.arms))
-
-    def one(state: BanditState, item: tuple[Array, Array]) -> tuple[BanditState, Array]:
-        draw, wants = item
-        pulled, arm = bandit.select(draw, state)
-        return select(wants, pulled, state), jnp.where(wants, arm, -1)
-
-    return jax.lax.scan(one, state, (draws, wanted))
-
-
-def tell(bandit: Bandit, state: BanditState, arms: Array, heard: Array, closed: Array) -> BanditState:
-    """The bandit that has heard the feedback of every closed episode, one after another."""
-
-    def one(state: BanditState, item: tuple[Array, Array, Array]) -> tuple[BanditState, None]:
-        arm, f, is_closed = item
-        return select(is_closed, bandit.update(state, arm, f), state), None
-
-    return jax.lax.scan(one, state, (arms, heard, closed))[0]
-
-
 def ended_measures(table: tuple[Measure, ...], ended: Episode, entropy: Array) -> dict[str, Array]:
     """What is told of an episode from its last state and its marginal's entropy."""
     return measures.finished(table, ended.so_far, EndFacts(length=ended.t, entropy=entropy))
@@ -268,7 +243,8 @@ def compared(
     """The same with the feedback, and with how far each measure that is kept of a random agent has moved."""
     moved = {name: distance(told[name], random, name, jnp) for name in COMPARED}
     away = {name: abs(each) for name, each in moved.items()}
-    return measures.heard(table, told, HeardFacts(f, distance=away, pushed=own_way(moved["entropy"], arm, jnp)))
+    pushed = own_way(moved["entropy"], arm, jnp)
+    return measures.heard(table, told, HeardFacts(feedback=f, distance=away, pushed=pushed))
 
 
 def judged(

@@ -14,9 +14,10 @@ from sadapt.envs.base import HostEnv, HostWorlds
 from sadapt.motivation.bandits import fixed
 from sadapt.motivation.baseline import FIRST, Player
 from sadapt.motivation.death import treatment
-from sadapt.motivation.episode import Answer, Fresh, ended_measures, episodes, select
+from sadapt.motivation.episode import Answer, Fresh, ended_measures, episodes
 from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.rollout import Played
+from sadapt.motivation.sharing import select
 
 Array = jax.Array
 Blind = Callable[[np.random.Generator], int]

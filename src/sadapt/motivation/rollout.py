@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from sadapt.envs.base import Env
-from sadapt.motivation.episode import Answer, Episode, EpisodeRules, Fresh, Transition, ended_measures, select
+from sadapt.motivation.episode import Answer, Episode, EpisodeRules, Fresh, Transition, ended_measures
 from sadapt.motivation.marginals import Marginal
+from sadapt.motivation.sharing import select
 
 Array = jax.Array
 Act = Callable[[Array, Episode], Array]

@@ -32,13 +32,13 @@ from sadapt.motivation.episode import (
     Terms,
     absorb,
     begin,
-    choose,
     ended_measures,
     judged,
     look,
 )
 from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, at_once
 from sadapt.motivation.marginals import MAX_COUNT, Marginal
+from sadapt.motivation.sharing import choose
 
 Array = jax.Array
 

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from sadapt.envs.base import Env, HostEnv, HostWorlds, Step, WorldFailed
-from sadapt.motivation.episode import Answer, Fresh, select
+from sadapt.motivation.episode import Answer, Fresh
 from sadapt.motivation.feedback import COMPARED, RandomAgent, nobody
+from sadapt.motivation.sharing import select
 from sadapt.training.packing import Packed, Packing, packing
 from sadapt.training.parts import at_random
 from sadapt.training.program import Program, TrainState, compose, learned, views
