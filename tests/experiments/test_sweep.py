@@ -90,6 +90,19 @@ def test_runs_with_other_settings_are_not_mixed_in(tmp_path):
     assert not folder.metrics.exists()
 
 
+def test_a_run_whose_arm_the_policy_chose_is_taken_up_again(tmp_path):
+    text = TWO.replace('"random"', '"extrinsic"\nstart_from = "zoo:maze-small"')
+    sweep = sweep_of(tmp_path, text)
+    folder = sweep.folder(sweep.experiment.runs[0])
+    folder.path.mkdir(parents=True)
+    settings = sweep.job(sweep.experiment.runs[0]).settings
+    write_json(folder.config, {"settings": {**settings, "as_arm": "s-max"}})
+    sweep.require_same_settings()
+    write_json(folder.config, {"settings": {**settings, "as_arm": "s-max", "start_from": None}})
+    with pytest.raises(UserError, match="start_from: null"):
+        sweep.require_same_settings()
+
+
 def test_standing_is_read_from_what_lies_there(tmp_path):
     sweep = sweep_of(tmp_path)
     one, other = sweep.experiment.runs

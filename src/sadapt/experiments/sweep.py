@@ -71,7 +71,7 @@ class Sweep(NamedTuple):
             if not folder.config.exists():
                 continue
             theirs, ours = config.to_dict(config.read(folder.config)), config.to_dict(run.settings)
-            if found := config.differences(theirs, ours):
+            if found := config.unasked(theirs, ours):
                 raise UserError(
                     f"{folder} was made with other settings than those of {self.experiment.name} (its own first): "
                     f"{'; '.join(found)}. Remove that folder, or use another --out"

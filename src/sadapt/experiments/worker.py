@@ -138,7 +138,7 @@ def carry_out(job: Job) -> None:
         try:
             if not folder.config.exists():
                 session.train(settings, folder.path, options=options, display=shown)
-            elif found := config.differences(config.to_dict(config.read(folder.config)), job.settings):
+            elif found := config.unasked(config.to_dict(config.read(folder.config)), job.settings):
                 raise UserError(
                     f"{folder} holds a run with other settings (its own first): {'; '.join(found)}: "
                     "remove the folder or use another --out"

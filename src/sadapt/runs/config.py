@@ -135,6 +135,12 @@ def differences(a: dict[str, Any], b: dict[str, Any], prefix: str = "") -> list[
     return found
 
 
+def unasked(made: dict[str, Any], asked: dict[str, Any]) -> list[str]:
+    """On what a run's settings disagree with those asked for; an arm left to the policy it began with may be any."""
+    left_open = {"as_arm": "auto"} if asked["as_arm"] == "auto" and asked["start_from"] is not None else {}
+    return differences({**made, **left_open}, asked)
+
+
 def record(settings: Settings) -> dict[str, Any]:
     """What `config.json` holds: settings, versions, revision and command."""
     return {
