@@ -88,6 +88,10 @@ def test_help_is_grouped_and_begins_with_examples(capsys):
     assert "--minibatch-size" in text
     assert main(["train", "--learner", "dqn", "--help"]) == 0
     assert "--buffer-size" in capsys.readouterr().out
+    assert main(["train", "tetris", "--help"]) == 0
+    usage, _, text = capsys.readouterr().out.partition("\n")
+    assert usage.endswith(" ENV")
+    assert "2500000" in text
 
 
 @pytest.mark.parametrize(

@@ -87,10 +87,11 @@ class TrainCommand:
         settings, name, imports = _defaults(words)
         _require_its_own(settings, words)
         kind = _with_settings(settings)
-        env = tyro.MISSING if settings.env == OWN else settings.env
+        helps = not {"-h", "--help"}.isdisjoint(words)
+        env = tyro.MISSING if settings.env == OWN or helps else settings.env
         default = kind(env=env, preset=name, imports=imports)
         config = (tyro.conf.OmitArgPrefixes,)
-        found = parsed(kind, "train", words, description=ABOUT, default=default, config=config)
+        found = parsed(kind, "train", ["--help"] if helps else words, description=ABOUT, default=default, config=config)
         object.__setattr__(found, "base", settings)
         return found
 
