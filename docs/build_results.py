@@ -1,6 +1,6 @@
 """Fills the tables and captions of docs/results.md from stored runs: `python docs/build_results.py [RESULTS]`.
 
-`sadapt figures results` draws the pictures.
+`sadapt figures results` draws the pictures. Studies beside the paper's are in studies/.
 """
 
 from __future__ import annotations
@@ -79,6 +79,31 @@ def _picture(name: str, figure: Figure) -> str:
     return f"![{name}: {figure.title}](../results/figures/{name}.png)\n\n{head}{figure.caption}\n"
 
 
+def pretraining(results: Results) -> str:
+    """The task learned anew and from S-Adapt's policy: mean and standard deviation of the return over seeds."""
+    spans = {"first quarter": (0.0, 0.25), "whole run": (0.0, 1.0), "last tenth": (0.9, 1.0)}
+    lines = [f"| world | exploration falls over | network | {' | '.join(spans)} | seeds |"]
+    lines.append("|---|---:|---|" + "---:|" * (len(spans) + 1))
+    for group in sorted(results.all_groups(), key=_beginning):
+        world, falls, source = _beginning(group)
+        cells = [world, f"{falls:g}", f"`{source}`" if source else "new"]
+        cells += [_between(group, *span) for span in spans.values()]
+        lines.append(f"| {' | '.join(cells)} | {len(group.seeds)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _beginning(group: Group) -> tuple[str, float, str]:
+    settings = group.settings
+    return group.agent.env, settings["learner"]["exploration_fraction"], settings["start_from"] or ""
+
+
+def _between(group: Group, low: float, high: float) -> str:
+    """The mean return of that part of the run, over seeds."""
+    steps = group.columns["step"][0] / group.total
+    values = np.nanmean(group.columns["return"][:, (steps > low) & (steps <= high)], axis=1)
+    return f"{values.mean():.3g} ± {values.std():.2g}"
+
+
 def hours(results: Results) -> str:
     """What the stored runs took by their own account, world by world."""
     lines = ["| world | learner | runs | steps | core-hours |", "|---|---|---:|---:|---:|"]
@@ -117,6 +142,7 @@ def main() -> None:
         "figures": pictures(folder),
         "finals": finals(results, "pqn"),
         "dqn": finals(results, "dqn"),
+        "pretraining": pretraining(load(HERE.parent / "studies" / "pretraining")),
         "hours": hours(results),
         "sweeps": sweeps(folder),
     }

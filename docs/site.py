@@ -27,6 +27,7 @@ PAGES = {
     "contributing.md": ROOT / "CONTRIBUTING.md",
     "changelog.md": ROOT / "CHANGELOG.md",
     "stored-runs.md": ROOT / "results/README.md",
+    "studies.md": ROOT / "studies/README.md",
 }
 """Pages that are files outside of docs/."""
 

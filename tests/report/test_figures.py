@@ -63,6 +63,16 @@ def test_unfinished_runs_and_odd_ones_are_left_out_and_named(stored):
     assert results.get("maze-small", "s-max").seeds == (1, 2, 3)
 
 
+def test_the_presets_own_settings_are_used_however_many_seeds_others_have(stored):
+    others = []
+    for seed in (1, 2, 3, 4):
+        folder = store(stored, "maze-small", "s-max", seed, gamma=0.5)
+        others.append(folder.rename(folder.with_name(f"s-max-pqn-gamma=0.5-s{seed}")))
+    results = load(stored)
+    assert results.get("maze-small", "s-max").seeds == (1, 2, 3)
+    assert results.set_aside == tuple(others)
+
+
 def test_what_cannot_be_read_is_left_out_by_name_and_the_rest_is_used(stored, capsys):
     folders = [store(stored, "maze-small", "s-max", seed) for seed in (4, 5, 6)]
     (folders[0] / "metrics.csv").write_bytes(bytes(range(256)))

@@ -223,7 +223,7 @@ class TableCommand:
 def _mention(results: Any, *, drawn: bool = False) -> None:
     """Says which runs were left out, and why; in figures those of other settings are drawn beside the others."""
     aside = () if drawn else results.set_aside
-    for paths, why in ((results.unfinished, "unfinished"), (aside, "other settings than most seeds")):
+    for paths, why in ((results.unfinished, "unfinished"), (aside, "other settings than those that are used")):
         if paths:
             print(f"left out, {why}: {', '.join(map(str, paths))}", file=sys.stderr)
     for path, why in results.left_out:

@@ -200,8 +200,8 @@ def _run(wanted: dict[str, Any], preset: str, source: Source, after: int) -> Pla
 
 
 def _spoken(name: str, value: Any) -> str:
-    """A setting in the name of a folder; the policy that a run begins with is a path, but not one below it."""
-    return f"{name}={str(value).replace('/', '-') if name == 'start_from' else value}"
+    """A setting in the name of a folder; the policy that a run begins with is a path or zoo:NAME, and a part of it."""
+    return f"{name}={re.sub('[/:]', '-', str(value)) if name == 'start_from' else value}"
 
 
 def _start(env: str, preset: str, parts: dict[str, Any], source: Source, after: int, stream: bool) -> Settings:

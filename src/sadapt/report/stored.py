@@ -78,7 +78,7 @@ class Results(NamedTuple):
     groups: dict[Agent, Group]
     unfinished: tuple[Path, ...]
     set_aside: tuple[Path, ...]
-    """Runs of an agent that is also there with more seeds under other settings."""
+    """Runs of an agent that is also there under the preset's own settings, or under others with more seeds."""
     left_out: tuple[LeftOut, ...] = ()
     """Folders whose runs cannot be used, or not beside the others."""
     others: dict[Agent, tuple[Group, ...]] = {}  # noqa: RUF012 (shared, and never written to)
@@ -132,7 +132,7 @@ def load(folder: str | Path) -> Results:
 
 
 def _chosen(alike: dict[tuple[Agent, str], list[Run]], unfinished: list[Path], left_out: list[LeftOut]) -> Results:
-    """Of several variants of an agent the one with the most seeds, then the longest."""
+    """Of several variants of an agent the one with the preset's own settings, or with the most seeds, or the longest."""
     best: dict[Agent, Group] = {}
     others: dict[Agent, tuple[Group, ...]] = {}
     aside: list[Path] = []
@@ -141,10 +141,15 @@ def _chosen(alike: dict[tuple[Agent, str], list[Run]], unfinished: list[Path], l
         rival = best.setdefault(agent, group)
         if rival is group:
             continue
-        worse, best[agent] = sorted((group, rival), key=lambda each: (len(each.seeds), each.total))
+        worse, best[agent] = sorted((group, rival), key=_weight)
         others[agent] = (*others.get(agent, ()), worse)
         aside += [folder.path for folder in worse.folders]
     return Results(best, tuple(unfinished), tuple(aside), tuple(left_out), others)
+
+
+def _weight(group: Group) -> tuple[bool, int, int]:
+    """What decides between variants; a sweep names the settings in a folder's name that are not the preset's."""
+    return "=" not in group.folders[0].path.name, len(group.seeds), group.total
 
 
 def _comparable(runs: list[Run], left_out: list[LeftOut]) -> list[Run]:
