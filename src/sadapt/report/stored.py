@@ -132,7 +132,7 @@ def load(folder: str | Path) -> Results:
 
 
 def _chosen(alike: dict[tuple[Agent, str], list[Run]], unfinished: list[Path], left_out: list[LeftOut]) -> Results:
-    """Of several variants of an agent the one with the preset's own settings, or with the most seeds, or the longest."""
+    """Of an agent's variants the one with the preset's own settings, or with the most seeds, or the longest."""
     best: dict[Agent, Group] = {}
     others: dict[Agent, tuple[Group, ...]] = {}
     aside: list[Path] = []
