@@ -27,6 +27,7 @@ GENERATED = {
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     "stored-runs.md": "results/README.md",
+    "studies.md": "studies/README.md",
 }
 ON_SITE = {ROOT / "README.md", *(ROOT / source for source in GENERATED.values())}
 """Pages outside of docs/ that the site has too."""

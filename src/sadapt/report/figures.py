@@ -149,8 +149,8 @@ FIGURES: dict[str, Figure] = {
     ),
     "F7": Figure(
         "Gaussian against Bernoulli marginal, S-Adapt",
-        "Return above, share of S-Min episodes below. On binary worlds S-Adapt with the Bernoulli marginal "
-        "decides on an arm and earns more; with the Gaussian the share stays away from 0 and 1.",
+        "Return above, share of S-Min episodes below. In the paper S-Adapt stays undecided with the Gaussian on "
+        "binary worlds; here it decides with either, for the same arm.",
         marginals,
     ),
     "F8": Figure(
