@@ -20,7 +20,7 @@ ADAPTING = {"bandit": "race", "feedback": "surprise"}
 """How S-Adapt chooses its arm unless told otherwise, in training and in the wrappers; the paper has ucb and entropy."""
 IN_STREAMS = {"bandit": "cusum"}
 """What is other in a stream, where arms change."""
-ADAPTING_WITH: dict[str, dict[str, Any]] = {"feedback": {"signed": True}}
+ADAPTING_WITH: dict[str, dict[str, Any]] = {"bandit": {"race_lead": 0.02}, "feedback": {"signed": True}}
 """Settings that go with these parts, by kind, and not with others in their place."""
 
 

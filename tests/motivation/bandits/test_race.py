@@ -69,6 +69,39 @@ def test_hand_table(means, weights, pending, variance, counts, expected, draws, 
         np.testing.assert_array_equal(getattr(after, field), getattr(before, field))
 
 
+# z = 1, a least lead of 0.3. Weights (10,000, 5,000): the standard error is 0.0173 deviations, so the lead decides:
+# 0.3, or a deviation where that is less.
+LEADS = [
+    (0.25, 1.0, 1),
+    (0.35, 1.0, 0),
+    (0.15, 0.2, 1),
+    (0.25, 0.2, 0),
+    (0.25, 100.0, 1),
+    (0.35, 100.0, 1),  # here the standard error does, 1.73
+    (2.0, 100.0, 0),
+]
+
+
+@pytest.mark.parametrize(("apart", "deviation", "expected"), LEADS)
+def test_a_lead_must_be_worth_something(apart, deviation, expected):
+    before = state((1 + apart, 1.0), (10_000, 5_000), (0, 0), deviation**2)
+    for xp in (np, jnp):
+        now = jax.tree.map(xp.asarray, before)
+        bandit = race(2, RaceSettings(race_z=1.0, race_lead=0.3), xp=xp)
+        assert int(bandit.select(xp.asarray(TIE), now)[1]) == expected
+
+
+@pytest.mark.parametrize("good", [0, 1])
+def test_an_arm_that_is_learned_late_is_not_given_up_for_next_to_nothing(good):
+    """The bad arm is ahead by a little, for certain, until the good one is learned."""
+    late = (lambda k, t: 0.4 if k > 400 else 0.0, lambda k, t: 0.015)
+    curves = late if good == 0 else late[::-1]
+    lost = played(race(2, xp=np), curves, deviation=0.025)
+    kept = played(race(2, RaceSettings(race_lead=0.02), xp=np), curves, deviation=0.025)
+    assert lost[good] < 0.25 * lost.sum()
+    assert kept[good] > 0.7 * kept.sum()
+
+
 @pytest.mark.parametrize(("draws", "expected"), [((0.3, 0.2, 0.9), 2), ((0.3, 0.95, 0.9), 1), ((0.0, 0.0, 0.0), 0)])
 def test_ties_go_to_the_larger_draw(draws, expected):
     bandit, draws = race(3, xp=np), np.array(draws, np.float32)

@@ -6,10 +6,13 @@ known beforehand. So what an episode says fades with the share of all episodes t
 weighs (s / t)^k, so that memory is always the same share 1 / (k + 1) of the past, however long the training is. With
 n_i the weights' sum and mu_i, sigma_i the mean and deviation of arm i under these weights, arm i is out of the race if
 
-    mu_best - mu_i  >  z sqrt(sigma_best^2 / n_best + sigma_i^2 / n_i)
+    mu_best - mu_i  >  max(z sqrt(sigma_best^2 / n_best + sigma_i^2 / n_i), min(l, sigma))
 
 and of those in it the one that was pulled least is next. Who is out is forgotten, so that n_i shrinks, and is tried
-again when it can no longer be told from the best.
+again when it can no longer be told from the best. The least lead l is for arms of which neither can do anything yet: a
+difference of next to nothing may be certain, and says nothing of what they will have learned. Where the feedback's
+scale is so small that l means nothing, a deviation of single episodes, sigma^2 = (sigma_best^2 + sigma_i^2) / 2, is
+lead enough.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ class RaceSettings(Checked):
 
     race_z: NotNegative = 4.0
     """Standard errors between the recent means of two arms at which the worse one is out."""
+    race_lead: NotNegative = 0.0
+    """Least lead that counts (1 is what a random agent has); one standard deviation does where that is less."""
     race_memory: Share = 0.3
     """Share of past episodes that is remembered."""
 
@@ -48,7 +53,7 @@ class RaceState(NamedTuple):
 
 
 def race(arms: int, settings: RaceSettings = RaceSettings(), *, xp: Any = None) -> Bandit:
-    """Arms take turns until they can be told apart; feedback a + b f gives the same choices as f, for any b > 0."""
+    """Arms take turns until they can be told apart; without a least lead, a + b f gives the choices of f, b > 0."""
     xp = array_module(xp)
     power = xp.float32(1 / max(settings.race_memory, LEAST) - 1)
     least = xp.float32(LEAST)
@@ -65,11 +70,13 @@ def race(arms: int, settings: RaceSettings = RaceSettings(), *, xp: Any = None) 
         return (state.squares + xp.float32(PRIOR) * every) / (state.weights + xp.float32(PRIOR))
 
     def select(draws: Any, state: RaceState) -> tuple[RaceState, Any]:
-        errors = variances(state) / xp.maximum(state.weights + state.pending, least)
+        spread = variances(state)
+        errors = spread / xp.maximum(state.weights + state.pending, least)
         heard = state.counts > 0
         best = xp.argmax(xp.where(heard, state.means, xp.float32(-xp.inf)))
         behind = state.means[best] - state.means
-        out = heard & (behind > xp.float32(settings.race_z) * xp.sqrt(errors + errors[best]))
+        lead = xp.minimum(xp.float32(settings.race_lead), xp.sqrt((spread + spread[best]) / 2))
+        out = heard & (behind > xp.maximum(xp.float32(settings.race_z) * xp.sqrt(errors + errors[best]), lead))
         pulls = xp.where(out, xp.float32(xp.inf), state.counts.astype(xp.float32) + state.pending)
         arm = xp.argmax(xp.where(pulls == xp.min(pulls), draws, xp.float32(-1))).astype(xp.int32)
         return begun(state, arm, xp), arm
