@@ -54,6 +54,19 @@ class Told(Corridor):
         return {"bits": bits, "image": np.full((6, 5, 3), 100 + 50 * self.place, np.uint8)}
 
 
+class Shown(Corridor):
+    """The same as a picture: a red stripe above, of the place's width, and a blue field below."""
+
+    observation_space = gym.spaces.Box(0, 255, (60, 80, 3), np.uint8)
+
+    def _seen(self):
+        picture = np.zeros((60, 80, 3), np.uint8)
+        picture[:30, : int(40 + 40 * self.place), 0] = 255
+        picture[30:, :, 2] = 255
+        return picture
+
+
+gym.register("Shown-v0", entry_point=Shown, max_episode_steps=30)
 gym.register("Told-v0", entry_point=Told, max_episode_steps=30)
 
 

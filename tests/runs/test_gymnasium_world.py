@@ -66,6 +66,39 @@ def test_parts_of_a_dictionary():
     assert image.marginal_input(np.full((6, 5, 3), 255, np.uint8)).max() == 1
 
 
+def test_pictures_are_reduced_to_grey_squares():
+    """Red weighs 0.299 and blue 0.114 of white (ITU-R 601); of 4 x 4 cells the first two of the upper rows are red."""
+    env = own("Shown-v0", screen_size=4)
+    assert (env.obs_shape, env.obs_dtype, env.high) == ((4, 4, 1), np.uint8, 255)
+    for num_envs in (1, 2):
+        worlds = env.open(num_envs)
+        shown = worlds.restart(jax.random.key(0), np.ones(num_envs, bool))
+        worlds.close()
+        red, blue = round(0.299 * 255), round(0.114 * 255)
+        expected = [[red, red, 0, 0]] * 2 + [[blue] * 4] * 2
+        np.testing.assert_array_equal(shown[..., 0], [expected] * num_envs)
+    assert own("Shown-v0").obs_shape == (60, 80, 3)
+
+
+def test_what_is_no_picture_is_not_reduced():
+    with pytest.raises(UserError, match=r"shows no pictures .* but shape \(4,\), float32"):
+        gymnasium_world("gym:CartPole-v1", GymnasiumSettings(screen_size=4))
+    with pytest.raises(UserError, match="shows no pictures"):
+        own("Told-v0", obs_key="bits", screen_size=4)
+    with pytest.raises(UserError, match="would enlarge"):
+        own("Told-v0", obs_key="image", screen_size=7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("network", ["paper", "screen"])
+def test_features_of_a_picture_beside_convolutions(tmp_path, network):
+    """theta is a vector where s is a picture."""
+    words = {**SMALL, "screen_size": 64, "marginal": "features", "network": network, "total_timesteps": 64}
+    words = {name: value for name, value in words.items() if name != "hidden" or network == "screen"}
+    run = api.train("gym:Shown-v0", imports=[OWN], out=tmp_path / "run", options=QUIET, **words)
+    assert run.read_status()["step"] >= 64
+
+
 def test_a_dictionary_without_a_key_is_a_vector_of_its_parts():
     env = own("Told-v0")
     assert env.obs_shape == (4 + 6 * 5 * 3,)

@@ -22,8 +22,7 @@ from sadapt.training.metrics import CLOCK
 
 KILLS = int(os.environ.get("SADAPT_KILLS", "3"))
 COMMON = (
-    "--horizon 20 --random-episodes 4 --hidden 16 --arms together --seed 3 --log-interval 2000 "
-    "--checkpoint-interval 0.05 --quiet"
+    "--random-episodes 4 --hidden 16 --arms together --seed 3 --log-interval 2000 --checkpoint-interval 0.05 --quiet"
 )
 LEARNERS = {
     "pqn": "--num-envs 8 --num-steps 8 --minibatch-size 32 --total-timesteps 160000",
@@ -32,6 +31,16 @@ LEARNERS = {
     "--total-timesteps 10000",
 }
 SHORT = "--num-envs 8 --num-steps 8 --minibatch-size 32 --total-timesteps 40000"
+OTHERS = (
+    "gymnax:CartPole-v1",
+    "gymnax:Breakout-MinAtar",
+    "gymnax:Acrobot-v1",
+    "navix:Navix-Empty-5x5-v0",
+    "navix:Navix-DoorKey-5x5-v0",
+    "navix:Navix-LavaGapS5-v0",
+    "craftax:Craftax-Classic-Symbolic-v1",
+)
+"""Worlds of the suites that are compiled, where they are installed."""
 PATIENCE = 240
 EARLY = 10.0
 """Seconds in which a run is still beginning."""
@@ -93,23 +102,19 @@ def final_state(folder: RunFolder) -> dict[str, bytes]:
     return {name: tensor.tobytes() for name, tensor in tensors.items()}
 
 
-@pytest.mark.parametrize(
-    "learner", [pytest.param(name, marks=[] if name == "pqn" else [pytest.mark.slow]) for name in LEARNERS]
-)
-def test_killed_and_resumed_equals_undisturbed(tmp_path, shared_programs, learner):
-    chance, cache = random.Random(learner), shared_programs
-    alone, killed = RunFolder(tmp_path / "alone"), RunFolder(tmp_path / "killed")
-    words = ["train", "tetris", "--objective", "s-min", *COMMON.split(), *LEARNERS[learner].split(), "--out"]
-    end_of(start([*words, str(alone)], cache))
+def require_equal_to_undisturbed(words: list[str], where: Path, cache: Path, chance: random.Random) -> None:
+    """Trains twice, the second time killed again and again, at least once while a checkpoint is written."""
+    alone, killed = RunFolder(where / "alone"), RunFolder(where / "killed")
+    end_of(start([*words, "--out", str(alone)], cache))
     kills = in_writing = 0
-    process = start([*words, str(killed)], cache)
+    process = start([*words, "--out", str(killed)], cache)
     while kills < KILLS or not in_writing:
         writing = kills % 3 == 1 or (kills >= KILLS and not in_writing)
         seen = partial(half_written, killed) if writing else some_time_after_the_start(killed, chance)
         if not wait_until(process, seen):
             end_of(process)
             # It finished before it was hit: the next one begins from nothing.
-            process = start([*words, str(killed), "--overwrite"], cache)
+            process = start([*words, "--out", str(killed), "--overwrite"], cache)
             continue
         process.kill()
         process.communicate()
@@ -121,13 +126,29 @@ def test_killed_and_resumed_equals_undisturbed(tmp_path, shared_programs, learne
     assert final_state(killed) == final_state(alone)
 
 
+@pytest.mark.parametrize(
+    "learner", [pytest.param(name, marks=[] if name == "pqn" else [pytest.mark.slow]) for name in LEARNERS]
+)
+def test_killed_and_resumed_equals_undisturbed(tmp_path, shared_programs, learner):
+    words = ["train", "tetris", "--objective", "s-min", "--horizon", "20", *COMMON.split(), *LEARNERS[learner].split()]
+    require_equal_to_undisturbed(words, tmp_path, shared_programs, random.Random(learner))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", OTHERS)
+def test_killed_and_resumed_in_worlds_of_others(tmp_path, shared_programs, world):
+    pytest.importorskip(world.partition(":")[0])
+    words = ["train", world, *COMMON.split(), *LEARNERS["pqn"].split()]
+    require_equal_to_undisturbed(words, tmp_path, shared_programs, random.Random(world))
+
+
 def test_killed_in_its_first_seconds_it_begins_again(tmp_path, shared_programs):
     """While it is imported, compiled and measured, there is no run yet or one that can be taken up.
 
     Each kill hits a run that has just begun; together they are spread over its first seconds, or all that it takes.
     """
     chance, cache, alone = random.Random("early"), shared_programs, RunFolder(tmp_path / "alone")
-    words = ["train", "tetris", "--objective", "s-min", *COMMON.split(), *SHORT.split(), "--out"]
+    words = ["train", "tetris", "--objective", "s-min", "--horizon", "20", *COMMON.split(), *SHORT.split(), "--out"]
     end_of(start([*words, str(tmp_path / "compiled")], cache))
     began = time.monotonic()
     end_of(start([*words, str(alone)], cache))

@@ -76,6 +76,8 @@ class ProbeCommand:
     """Steps per episode; by default the world's own."""
     obs_key: OptionalName = None
     """Which part of a dictionary observation to use, in Gymnasium worlds that have one."""
+    screen_size: OptionalCount = None
+    """Side of the greyscale picture that a Gymnasium or Atari world's pictures are reduced to."""
     marginal: Annotated[str, arg(metavar="NAME")] = "auto"
     """Distribution fitted to observations: auto (by their space), bernoulli, kt, categorical, ..., or your own."""
     pseudo_count: Annotated[float | None, DisallowNone, arg(metavar="FLOAT", help_behavior_hint="")] = None
@@ -96,7 +98,8 @@ class ProbeCommand:
         from sadapt.api import probe
         from sadapt.output import show_json
 
-        given = {"pseudo_count": self.pseudo_count, "horizon": self.horizon, "obs_key": self.obs_key}
+        names = ("pseudo_count", "horizon", "obs_key", "screen_size")
+        given = {name: getattr(self, name) for name in names}
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         with progress(self.quiet) as on_progress:
             report = probe(

@@ -7,12 +7,12 @@ import multiprocessing
 import os
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
-from sadapt.envs.spaces import Odd, part, seen, taken
+from sadapt.envs.spaces import Odd, part, reduced, seen, taken
 from sadapt.errors import UserError
 from sadapt.registry import import_modules
 
@@ -22,14 +22,22 @@ WORDS: dict[str, Any] = {"max_episode_steps": -1, "disable_env_checker": True}
 DRAWING = {"render_mode": "rgb_array"}
 
 
-class Plain(gym.Wrapper):
-    """A world that shows the asked-for part as arrays, and nothing in its infos: those may be of any kind."""
+class Wanted(NamedTuple):
+    """What is to be seen of a world: a part of a dictionary, pictures of that size."""
 
-    def __init__(self, env: gym.Env, obs_key: str | None) -> None:
+    obs_key: str | None = None
+    screen_size: int | None = None
+
+
+class Plain(gym.Wrapper):
+    """A world that shows what is wanted of it as arrays, and nothing in its infos: those may be of any kind."""
+
+    def __init__(self, env: gym.Env, wanted: Wanted) -> None:
         super().__init__(env)
         name = PREFIX + (env.spec.id if env.spec is not None else "world")
-        space, self._path = part(name, env.observation_space, obs_key, OBS_KEY)
-        self.seen = seen(name, space)
+        space, self._path = part(name, env.observation_space, wanted.obs_key, OBS_KEY)
+        found = seen(name, space)
+        self.seen = found if wanted.screen_size is None else reduced(name, found, wanted.screen_size)
         low, high = (0, 255) if self.seen.dtype == np.uint8 else (-np.inf, np.inf)
         self.observation_space = gym.spaces.Box(low, high, self.seen.shape, dtype=self.seen.dtype)
 
@@ -58,7 +66,7 @@ class Plain(gym.Wrapper):
             raise Odd(f"showed {type(obs).__name__} without {'.'.join(self._path)}") from error
 
 
-def made(spec: Any, obs_key: str | None, **words: Any) -> Plain:
+def made(spec: Any, wanted: Wanted, **words: Any) -> Plain:
     """The world; whatever its making raises is told as its own."""
     try:
         world = gym.make(spec, **WORDS, **words)
@@ -66,13 +74,13 @@ def made(spec: Any, obs_key: str | None, **words: Any) -> Plain:
         what = str(error) if isinstance(error, gym.error.Error | ImportError) else f"{type(error).__name__}: {error}"
         raise UserError(f"{PREFIX}{spec.id} could not be made: {what}") from error
     try:
-        return Plain(world, obs_key)
+        return Plain(world, wanted)
     except UserError:
         world.close()
         raise
 
 
-def made_after(modules: Sequence[str], spec: Any, obs_key: str | None) -> Plain:
+def made_after(modules: Sequence[str], spec: Any, wanted: Wanted) -> Plain:
     """In a process of its own: the world, after the modules that the user asked to import.
 
     Ctrl-C, and what else is meant for the whole group of processes, is for the program alone: it saves the run first,
@@ -81,19 +89,19 @@ def made_after(modules: Sequence[str], spec: Any, obs_key: str | None) -> Plain:
     if multiprocessing.parent_process() is not None and os.name == "posix":
         os.setpgrp()
     import_modules(modules)
-    return made(spec, obs_key)
+    return made(spec, wanted)
 
 
-def made_to_draw(spec: Any, obs_key: str | None) -> Plain:
+def made_to_draw(spec: Any, wanted: Wanted) -> Plain:
     """The world as one that draws pictures, if it can and the libraries that it draws with are there."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return made(spec, obs_key, **DRAWING) if _draws(spec, obs_key) else made(spec, obs_key)
+        return made(spec, wanted, **DRAWING) if _draws(spec, wanted) else made(spec, wanted)
 
 
-def _draws(spec: Any, obs_key: str | None) -> bool:
+def _draws(spec: Any, wanted: Wanted) -> bool:
     try:
-        world = made(spec, obs_key, **DRAWING)
+        world = made(spec, wanted, **DRAWING)
         try:
             world.reset()
             return picture(world) is not None

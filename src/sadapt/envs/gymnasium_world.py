@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sadapt.envs.base import Eye, HostEnv, Step, WorldFailed
-from sadapt.envs.gymnasium_one import PREFIX, Plain, made, made_after, made_to_draw, own_limit, picture
+from sadapt.envs.gymnasium_one import PREFIX, Plain, Wanted, made, made_after, made_to_draw, own_limit, picture
 from sadapt.envs.gymnasium_several import Processes, opened
 from sadapt.envs.spaces import Odd, Seen, kinds
 from sadapt.envs.table import GymnasiumSettings
@@ -26,8 +26,8 @@ Array = jax.Array
 
 def gymnasium_world(name: str, settings: GymnasiumSettings = GymnasiumSettings()) -> HostEnv:
     """The world `gym:ID`; ids of the user's own are registered by the modules that they asked to import."""
-    spec, obs_key = _spec(name.removeprefix(PREFIX)), settings.obs_key
-    example = made(spec, obs_key)
+    spec, wanted = _spec(name.removeprefix(PREFIX)), Wanted(settings.obs_key, settings.screen_size)
+    example = made(spec, wanted)
     seen, actions = example.seen, example.action_space
     example.close()
     if not isinstance(actions, spaces.Discrete):
@@ -49,14 +49,14 @@ def gymnasium_world(name: str, settings: GymnasiumSettings = GymnasiumSettings()
         eye=Eye(lambda obs: obs.astype(jnp.float32) / seen.high, seen.shape) if bounded else None,
         kinds=kinds(name, seen),
         about=f"Gymnasium's {spec.id}",
-        open=lambda num_envs: GymnasiumWorlds(name, spec, obs_key, num_envs, seen, int(actions.start)),
+        open=lambda num_envs: GymnasiumWorlds(name, spec, wanted, num_envs, seen, int(actions.start)),
     )
 
 
 class GymnasiumWorlds:
     """Worlds side by side; a world that raises, or answers nonsense, is named with what it was given."""
 
-    def __init__(self, name: str, spec: Any, obs_key: str | None, num_envs: int, seen: Seen, start: int) -> None:
+    def __init__(self, name: str, spec: Any, wanted: Wanted, num_envs: int, seen: Seen, start: int) -> None:
         self._name, self._start = name, start
         self._latest = np.zeros((num_envs, *seen.shape), seen.dtype)
         self._drawn: np.ndarray | None = None
@@ -64,9 +64,9 @@ class GymnasiumWorlds:
         self._single: Plain | None = None
         self._several: Processes | None = None
         if num_envs == 1:
-            self._single = made_to_draw(spec, obs_key)
+            self._single = made_to_draw(spec, wanted)
         else:
-            self._several = opened(name, partial(made_after, tuple(IMPORTED), spec, obs_key), num_envs)
+            self._several = opened(name, partial(made_after, tuple(IMPORTED), spec, wanted), num_envs)
 
     def step(self, key: Array, actions: np.ndarray) -> Step:
         given = actions + self._start

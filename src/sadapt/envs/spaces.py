@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
+from PIL import Image
 
 from sadapt.envs.facts import Kind
 from sadapt.errors import UserError, nearest
@@ -180,6 +181,25 @@ def _scaled(each: Seen) -> Seen:
         unit=1 / each.high,
         encode=lambda obs: each.encode(obs).astype(np.float32) / scale,
     )
+
+
+def reduced(source: str, found: Seen, side: int) -> Seen:
+    """Pictures in grey and as squares of that side, each cell the mean of what it covers."""
+    colours = found.shape[2] if len(found.shape) == 3 else 0
+    if found.dtype != np.uint8 or found.high != 255 or len(found.shape) not in (2, 3) or colours not in (0, 1, 3):
+        raise UserError(
+            f"{source} shows no pictures (bytes up to 255, in grey or in three colours) but shape {found.shape}, "
+            f"{np.dtype(found.dtype).name} up to {found.high:g}, so --screen-size does not apply: leave it out"
+        )
+    if side > max(found.shape[:2]):
+        raise UserError(f"{source} shows pictures of {found.shape[:2]}; --screen-size {side} would enlarge them")
+
+    def encode(obs: Any) -> np.ndarray:
+        cells = found.encode(obs)
+        picture = Image.fromarray(cells[..., 0] if colours == 1 else cells).convert("L")
+        return np.asarray(picture.resize((side, side), Image.Resampling.BOX))[..., None]
+
+    return Seen((side, side, 1), np.uint8, found.low, found.high, encode, unit=found.unit)
 
 
 def kinds(name: str, found: Seen) -> tuple[Kind, ...]:

@@ -62,6 +62,8 @@ class GymnasiumSettings(WorldSettings):
 
     obs_key: str | None = None
     """Which part of a dictionary observation to use, in Gymnasium worlds that have one."""
+    screen_size: Count | None = None
+    """Side of the greyscale picture that a Gymnasium world's pictures are reduced to; by default, they stay as is."""
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,16 @@ from tests.learners.networks.built import build, count, linear, spec_of
             + linear(3136 + 3 * 3 * 64, 512)
             + linear(512, 3),
         ),
+        # the features of a picture: a vector beside the convolutions
+        (
+            (84, 84, 1),
+            (64,),
+            3,
+            (linear(64, 32) + linear(512, 64) + linear(576, 64))
+            + (linear(66, 120) + linear(120, 84))
+            + linear(3136 + 84, 512)
+            + linear(512, 3),
+        ),
     ],
 )
 def test_paper_networks_have_the_parameters_counted_by_hand(obs_shape, theta_shape, outputs, size):

@@ -48,10 +48,16 @@ def with_planes(
 
 
 def twins(spec: Spec, kind: Kind) -> Network:
-    """Encoders of one kind for s and for theta with constant planes t/T and alpha; the view is what is seen itself."""
+    """Encoders of one kind for s and for theta with constant planes t/T and alpha; the view is what is seen itself.
+
+    A theta that is no map, as that of a picture's features, is encoded as a vector whatever the kind.
+    """
+
+    def is_vector(shape: Shape) -> bool:
+        return kind == "mlp" or len(shape) != 3
 
     def encoder(shape: Shape, scalars: int, scale: float) -> Block:
-        if kind == "mlp":
+        if is_vector(shape):
             return mlp(math.prod(shape) + scalars, MLP)
         image = (*shape[:-1], shape[-1] + scalars)
         return convolutions(image, fitting(image, CONVOLUTIONS[kind]), scale)
@@ -70,11 +76,11 @@ def twins(spec: Spec, kind: Kind) -> Network:
         return seen if spec.theta_shape is not None else Augmented(seen.obs, None, None, None)
 
     def apply(params: Params, views: Augmented) -> Outputs:
-        images = {"obs": scaled(views.obs, spec.scale) if kind == "mlp" else views.obs}
+        images = {"obs": flat(scaled(views.obs, spec.scale)) if kind == "mlp" else views.obs}
         if spec.theta_shape is not None:
-            theta = flat(views.theta) if kind == "mlp" else views.theta
+            theta = flat(views.theta) if is_vector(spec.theta_shape) else views.theta
             images["theta"] = with_planes(theta, views.time, views.arm)
-        encoded = [blocks[name].apply(params[name], flat(x) if kind == "mlp" else x) for name, x in images.items()]
+        encoded = [blocks[name].apply(params[name], x) for name, x in images.items()]
         return blocks["head"].apply(params["head"], jnp.concatenate(encoded, axis=-1))
 
     return Network(init, view, apply)
