@@ -26,6 +26,8 @@ GIF_LARGEST = 2**16 - 1
 """Pixels of a side."""
 CAPTION_SMALLEST = 8
 """Points; a caption shrinks no further."""
+SIDE = 300
+"""Pixels, about, of the longer side of a picture that is drawn as cells."""
 LONGEST_ROW = 16
 """Entries of a vector that are shown side by side."""
 
