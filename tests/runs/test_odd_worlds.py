@@ -161,7 +161,7 @@ def test_a_world_whose_process_ends_is_named():
 INTERRUPTED = """
 import os, signal, sys, time
 import jax, numpy as np
-from sadapt.envs.gymnasium_world import gymnasium_world, obs_picture
+from sadapt.envs.gymnasium_world import gymnasium_world
 
 if __name__ == "__main__":
     worlds = gymnasium_world("gym:CartPole-v1").open(2)
