@@ -11,12 +11,15 @@ PIP     := $(BIN)/python -m pip --quiet --disable-pip-version-check
 DEMO    := --out demo/s-adapt --overwrite --total-timesteps 600000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint slow soak fuzz same bench docs wheel clean distclean
+.PHONY: help setup demo test lint slow soak fuzz same bench docs wheel clean distclean
 .DELETE_ON_ERROR:
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3] [WORKERS=2] [REV=HEAD] [SEED=1] [INPUTS=2000]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+setup: .venv/.ready ## install the program into .venv
+	@echo "the program is $(BIN)/sadapt; to call it sadapt: source $(BIN)/activate"
 
 demo: .venv/.ready ## train S-Adapt on Tetris, draw its curve and film it next to a random agent
 	$(BIN)/sadapt probe tetris
@@ -73,7 +76,7 @@ distclean: clean ## clean, and remove .venv too
 	    echo "sadapt needs Python 3.11 or later; $(PYTHON) is $$(command -v $(PYTHON) >/dev/null \
 	        && $(PYTHON) --version 2>&1 || echo not on this machine)." \
 	        "Name another one, for example: make PYTHON=python3.12 demo" >&2; exit 1; }
-	@echo "setting up .venv (a minute or two, the first time)"
+	@echo "setting up .venv (about a minute, the first time)"
 	@$(PYTHON) -m venv .venv
 	@touch $@
 

@@ -315,3 +315,7 @@ def test_groups_of_settings_are_called_by_what_they_are_of(monkeypatch, capsys):
     assert main(["train", "maze-small", "--learner", "ppo", "--help"]) == 0
     titles = {line.strip(" ╭─╮") for line in capsys.readouterr().out.splitlines()}
     assert {"options", "world maze-small options", "bandit race options", "learner ppo options"} <= titles
+
+
+def test_a_shift_that_rounds_to_nothing_has_no_minus():
+    assert [worlds._shift(by, 2.0) for by in (-0.001, 0.0, -0.86, 2.4)] == ["+0%", "+0%", "-43%", "+120%"]

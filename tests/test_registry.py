@@ -94,6 +94,8 @@ def test_parts_without_settings_are_made_without_any():
 def test_an_unknown_name_is_answered_with_the_nearest():
     with pytest.raises(UserError, match=r"unknown bandit 'ubc': did you mean 'ucb'\? .*--import MODULE"):
         find("bandit", "ubc")
+    with pytest.raises(UserError, match="unknown world 'CartPole-v1': did you mean 'gym:CartPole-v1'"):
+        find("env", "CartPole-v1")
     with pytest.raises(UserError, match="unknown world 'maze-smal': did you mean 'maze-small'"):
         find("env", "maze-smal")
     with pytest.raises(UserError, match="choose one of: auto, bernoulli, categorical, "):

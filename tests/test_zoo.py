@@ -103,7 +103,7 @@ def test_eval_and_watch_take_a_name(tmp_path, monkeypatch, capsys):
 
 def test_a_name_that_is_not_there(capsys):
     said = refused(capsys, "watch", "zoo:tetriss")
-    assert "did you mean 'tetris'?" in said
+    assert "did you mean 'zoo:tetris'?" in said
     assert "`sadapt zoo` lists them" in said
 
 

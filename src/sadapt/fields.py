@@ -44,14 +44,21 @@ ABOVE_ZERO = Bound(lambda value: value > 0, "must be more than 0")
 NO_LESS = Bound(lambda value: value >= 0, "must not be negative")
 
 Count = Annotated[int, Bound(lambda value: value >= 1, "must be at least 1"), AT_MOST]
+"""A whole number from 1."""
 Whole = Annotated[int, NO_LESS, AT_MOST]
+"""A whole number from 0."""
 Seed = Annotated[int, NO_LESS, Bound(lambda value: value <= LARGEST_SEED, f"must be at most {LARGEST_SEED}")]
+"""A seed of random numbers, from 0."""
 Number = Annotated[float, FINITE]
+"""A finite number."""
 Positive = Annotated[float, ABOVE_ZERO, FINITE]
+"""A finite number above 0."""
 NotNegative = Annotated[float, NO_LESS, FINITE]
+"""A finite number, 0 or more."""
 Limit = Annotated[float, ABOVE_ZERO]
-"""May be infinite, which is none."""
+"""A number above 0; it may be infinite, which means no limit."""
 Share = Annotated[float, Bound(lambda value: 0 <= value <= 1, "must lie between 0 and 1")]
+"""A number from 0 to 1."""
 BelowHalf = Annotated[float, Bound(lambda value: 1e-7 <= value < 0.5, "must lie between 0.0000001 and 0.5")]
 
 SPOKEN = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}

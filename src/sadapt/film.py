@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from sadapt.errors import UserError
+from sadapt.errors import UserError, installing
 
 PAPER, INK = (255, 255, 255), (31, 37, 51)
 GIF_COLOURS = 255
@@ -26,6 +26,8 @@ GIF_LARGEST = 2**16 - 1
 """Pixels of a side."""
 CAPTION_SMALLEST = 8
 """Points; a caption shrinks no further."""
+SIDE = 300
+"""Pixels, about, of the longer side of a picture that is drawn as cells."""
 LONGEST_ROW = 16
 """Entries of a vector that are shown side by side."""
 
@@ -136,7 +138,7 @@ def _write_mp4(frames: Iterator[np.ndarray], path: Path, fps: int) -> None:
         ffmpeg = importlib.import_module("imageio_ffmpeg")
     except ModuleNotFoundError as error:
         raise UserError(
-            "an .mp4 film needs ffmpeg: pip install 'sadapt[video]', or use a name that ends in .gif."
+            f"an .mp4 film needs ffmpeg: {installing('video')}, or use a name that ends in .gif."
         ) from error
     padded = (np.pad(frame, [(0, side % 2) for side in frame.shape[:2]] + [(0, 0)], mode="edge") for frame in frames)
     first = next(padded)

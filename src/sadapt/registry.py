@@ -18,6 +18,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -28,7 +29,8 @@ from sadapt.errors import UserError, nearest
 OURS = __name__.partition(".")[0]
 KINDS = ("env", "marginal", "feedback", "bandit", "network", "learner")
 HINT = "Your own part needs --import MODULE, which registers it"
-
+GYMNASIUM = re.compile(r"[^:]+-v\d+")
+"""How ids of Gymnasium look, and no name of ours."""
 
 OWN = "own:"
 """How a part is called that is an object or a function handed over in Python, and has no name in any table."""
@@ -132,7 +134,7 @@ def find(kind: str, name: str) -> Part:
     if family in table and name != family:
         return table[family]
     known = [each for each in table if not each.endswith(":")]
-    hint = nearest(name, known)
+    hint = f"did you mean 'gym:{name}'?" if kind == "env" and GYMNASIUM.fullmatch(name) else nearest(name, known)
     raise UserError(f"unknown {spoken(kind)} {name!r}: {hint}{'' if hint.endswith('?') else '.'} {HINT}")
 
 

@@ -30,7 +30,8 @@ QUICK = ("docs/api.md", "docs/method.md", "docs/sweeps.md")
 """Pages whose blocks take seconds; the others are slow."""
 LEFT_OUT = ("figures", "butterflies-*", "minatar-*", "maze-large")
 """Of the stored results, what pages can do without."""
-BESIDE = ("make", "pip", "python")
+INSTALLING = ("make", "pip", "source")
+BESIDE = (*INSTALLING, "python")
 """Programs that a page may call beside ours; what they are asked for is looked up instead."""
 
 
@@ -184,7 +185,7 @@ def runnable(block: Block) -> str:
     """A block without what is not for here: other programs, and what is not installed."""
     if block.language == "python":
         return "" if any(module in block.text for module in NOT_HERE) else shortened(block.text)
-    lines = [line for line in possible(block.text).splitlines(True) if line.split(maxsplit=1)[0] not in ("make", "pip")]
+    lines = [line for line in possible(block.text).splitlines(True) if line.split(maxsplit=1)[0] not in INSTALLING]
     return shortened(
         "".join(line for line in lines if not re.match(r"python (docs|examples|benchmarks|-m tools)", line))
     )

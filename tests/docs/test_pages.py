@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import importlib
+import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -10,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import sadapt
 from sadapt.experiments.claims import evaluate
 from sadapt.learners.table import DQNSettings
 from sadapt.registry import TABLES
@@ -17,7 +22,7 @@ from sadapt.report.stored import load
 from sadapt.training.metrics import charts
 from sadapt.training.presets import preset
 from sadapt.training.program import build
-from tests.docs.pages import DOCS, FENCE, ROOT, name_of, pages
+from tests.docs.pages import DOCS, FENCE, ROOT, blocks, name_of, pages
 
 sys.path.insert(0, str(DOCS))
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -155,6 +160,47 @@ def test_agents_and_learners_are_told_in_the_same_form(page):
             assert f"\n{heading}" in text
         differences = text.partition("## Differences from the paper")[2].partition("\n## ")[0]
         assert re.findall(r"^(\d+)\. ", differences, re.M)[0] == "1"
+
+
+def entries() -> set[str]:
+    """What the API reference has an entry for, by where it is defined."""
+    from tables import filled
+
+    return set(re.findall(r"^::: ([\w.]+)$", filled((DOCS / "api.md").read_text(encoding="utf-8")), re.M))
+
+
+def test_every_name_that_a_package_offers_has_an_entry():
+    from tables import public
+
+    packages = [module.name for module in pkgutil.walk_packages(sadapt.__path__, "sadapt.") if module.ispkg]
+    offered = {name: importlib.import_module(name) for name in ["sadapt", *packages]}
+    offering = [name for name, package in offered.items() if hasattr(package, "__all__")]
+    assert {"sadapt", "sadapt.gym", "sadapt.envs", "sadapt.report"} <= set(offering)
+    known = entries()
+    assert not [f"{module}.{name}" for module in offering for name, place in public(module) if place not in known]
+
+
+def test_every_entry_says_what_it_is():
+    for place in entries():
+        module, _, name = place.rpartition(".")
+        there = getattr(importlib.import_module(module), name)
+        if inspect.isroutine(there) or inspect.isclass(there):
+            assert inspect.getdoc(there), place
+
+
+def test_what_pages_import_has_an_entry():
+    """What has none may change without notice, and so no reader is shown it."""
+    known, found = entries(), set()
+    for page in pages():
+        for block in blocks(page) if page.name != "CONTRIBUTING.md" else []:
+            nodes = ast.walk(ast.parse(block.text)) if block.language == "python" else ()
+            asked = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+            found |= {(node.module, each.name) for node in asked for each in node.names if "sadapt" in str(node.module)}
+    assert len(found) > 10
+    for module, name in sorted(found):
+        there = getattr(importlib.import_module(module), name)
+        places = {f"{module}.{name}", f"{getattr(there, '__module__', '')}.{getattr(there, '__qualname__', '')}"}
+        assert inspect.ismodule(there) or places & known, f"{module}.{name}"
 
 
 @pytest.mark.slow

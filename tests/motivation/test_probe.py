@@ -118,6 +118,12 @@ def test_the_quietest_constant_action_stands_in_for_a_missing_still(on_the_ladde
     assert with_coins.rows[-1].name == "always still"
 
 
+def test_the_liveliest_constant_action_too_where_nothing_is_scripted():
+    report = probed(dataclasses.replace(ladder(64), scripted={}), episodes=8)
+    assert [row.name for row in report.rows] == ["random", "always right", "always left"]
+    assert report.rows[1].entropy < report.rows[2].entropy
+
+
 @pytest.mark.slow
 def test_no_constants_where_the_world_has_a_still_policy():
     still = dataclasses.replace(ladder(8), scripted={"still": lambda key, world, theta: jnp.int32(1)})

@@ -142,6 +142,19 @@ def test_variants_of_an_agent_are_told_apart_by_what_differs(stored):
     assert re.search(r"learner\.gamma .*0\.5", shown(text))
 
 
+def test_entropies_of_several_marginals_are_drawn_from_their_random_agents(tmp_path):
+    """Rows have the entropy 1, 2, 3, ... and a random agent's of 3."""
+    store(tmp_path, "maze-small", "s-max", 1)
+    [alone] = data(reported(tmp_path))
+    assert line(alone, "entropy", "S-Max")["y"][:3] == [1, 2, 3]
+    store(tmp_path, "maze-small", "s-max", 1, marginal="gaussian")
+    text = reported(tmp_path)
+    [block] = data(text)
+    assert line(block, "entropy", "S-Max, marginal gaussian")["y"][:3] == [-2, -1, 0]
+    assert next(panel["random"] for panel in block["panels"] if panel["column"] == "entropy") == 0
+    assert "final entropy minus a random agent&#x27;s" in text
+
+
 def test_the_overview_goes_by_the_plainest_variant_not_by_the_one_with_most_seeds(stored):
     for seed in (1, 2, 3, 4):
         store(stored, "maze-small", "s-max", seed, gamma=0.5).rename(stored / f"s-max-gamma=0.5-s{seed}")
@@ -177,6 +190,7 @@ def test_a_folder_without_runs_is_one_paragraph(tmp_path, capsys, prepare, says)
     assert said.out == ""
     assert says in said.err
     assert said.err.count("\n") == 1
+    assert said.err.count("can be read") <= 1
     assert not list(tmp_path.rglob("*.html*"))
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import gymnasium as gym
 import jax
 import numpy as np
@@ -16,6 +19,7 @@ from sadapt.envs.table import GymnasiumSettings
 from sadapt.errors import Stop, UserError
 from sadapt.registry import import_modules
 from sadapt.runs import checkpoint
+from sadapt.runs.agent import Agent
 from sadapt.runs.folder import find
 from sadapt.runs.recorder import Options
 
@@ -122,6 +126,62 @@ def test_several_worlds_in_processes_restart_one_by_one():
     after = worlds.restart(jax.random.key(2), np.asarray([True, False, False]))
     assert after[:, 0].tolist() == [0, 0.25, -0.25]
     worlds.close()
+
+
+SCRIPT = """
+import pathlib
+
+import gymnasium as gym
+import jax
+import numpy as np
+
+from sadapt.envs.gymnasium_world import gymnasium_world
+
+with pathlib.Path("began").open("a") as file:
+    file.write("x")
+PACE = 0.25
+
+
+class Walk(gym.Env):
+    observation_space, action_space = gym.spaces.Box(-1, 1, (1,)), gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0.0
+        return seen(self.place), {}
+
+    def step(self, action):
+        self.place += PACE if action else -PACE
+        return seen(self.place), 0.0, False, False, {}
+
+
+def seen(place):
+    return np.array([place], np.float32)
+
+
+gym.register("Walk-v0", Walk, max_episode_steps=3)
+worlds = gymnasium_world("gym:Walk-v0").open(2)
+worlds.restart(jax.random.key(0), np.ones(2, bool))
+print(worlds.step(jax.random.key(1), np.array([1, 0])).obs.tolist())
+worlds.close()
+"""
+
+
+def test_a_plain_script_with_a_world_in_it_is_run_once(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout.strip()) == (0, "[[0.25], [-0.25]]"), done.stderr
+    assert (tmp_path / "began").read_text() == "x"
+
+
+def test_acting_is_compiled_once_for_all_episodes(tmp_path, monkeypatch):
+    words = {**SMALL, "num_envs": 1, "minibatch_size": 8, "total_timesteps": 64, "horizon": 5}
+    run = api.train("gym:Corridor-v0", imports=OWN, out=tmp_path / "run", options=QUIET, **words)
+    traced = []
+    act_in = Agent.act_in
+    monkeypatch.setattr(Agent, "act_in", lambda *given: traced.append(1) or act_in(*given))
+    assert api.evaluate(run, episodes=4).episodes == 4
+    assert len(traced) == 2  # the agent's own acting and Random's
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from PIL import Image
 from sadapt import api
 from sadapt.cli import main
 from sadapt.envs.base import WorldFailed
-from sadapt.envs.gymnasium_world import gymnasium_world
+from sadapt.envs.gymnasium_world import gymnasium_world, obs_picture
 from sadapt.envs.table import GymnasiumSettings
 from sadapt.errors import UserError
 from sadapt.registry import import_modules
@@ -214,6 +214,16 @@ def test_every_world_that_gymnasium_registers(env_id):
     assert picture.shape[-1] == 3
     worlds.close()
     assert api.probe(env, episodes=2).horizon == 20
+
+
+def test_an_observation_is_drawn_as_large_as_other_pictures_and_on_dark_ground():
+    bits = np.array([1, 0, 0, 1] * 6, np.int8)  # in rows of five, the last filled up
+    picture = obs_picture(bits, (0.0, 1.0))
+    assert picture.shape == (300, 300, 3)
+    lit = picture[30::60, 30::60].max(axis=-1) > 128
+    np.testing.assert_array_equal(lit.ravel(), [*bits, 0])
+    image = np.full((6, 5, 3), 100, np.uint8)
+    np.testing.assert_array_equal(obs_picture(image, (0.0, 255.0)), np.full((300, 250, 3), 100))
 
 
 @pytest.mark.slow

@@ -12,8 +12,10 @@ import pytest
 
 from sadapt import api
 from sadapt.cli import main
+from sadapt.cli.train import tell
 from sadapt.errors import UserError
 from sadapt.runs import checkpoint
+from sadapt.runs.folder import RunFolder
 
 TRAP = "a_strangers_trap"
 
@@ -86,6 +88,16 @@ def test_an_experiment_imports_nothing(strange, capsys):
 
 def test_pictures_of_a_strangers_run_need_no_module(strange, capsys):
     assert main(["plot", "run", "--out", "curve.png"]) == 0
+
+
+def test_the_commands_that_are_suggested_name_the_module(strange, capsys):
+    run = RunFolder("run")
+    tell([run], quiet=False)
+    assert f"sadapt eval run --import {TRAP}\n" in capsys.readouterr().err
+    with pytest.raises(UserError, match=f"`sadapt resume run --import {TRAP}`"):
+        run.require_free(overwrite=False)
+    run.config.write_text("{")
+    assert run.named == "run"
 
 
 @pytest.mark.parametrize("wrong", [5, [5], {"a": 1}])

@@ -135,7 +135,7 @@ def tell(folders: list[RunFolder], *, quiet: bool) -> None:
         for folder in folders:
             print(folder, flush=True)
         if not quiet and folders:
-            run = folders[0]
+            run = folders[0].named
             print(f"look at it:  sadapt eval {run}\nfilm it:     sadapt watch {run}", file=sys.stderr, flush=True)
 
 

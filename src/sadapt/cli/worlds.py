@@ -123,6 +123,11 @@ def _shortened(names: Sequence[str], most: int = 4) -> str:
     return ", ".join(names) if len(names) <= most else f"{', '.join(names[:2])} and {len(names) - 2} more"
 
 
+def _shift(by: float, whole: float) -> str:
+    """A share with its sign; what rounds to nothing has none of its own."""
+    return f"{round(by / whole, 2) + 0.0:+.0%}"
+
+
 def _show_report(report: Report) -> None:
     from sadapt.output import Column, console, show
 
@@ -131,7 +136,7 @@ def _show_report(report: Report) -> None:
         {
             "policy": row.name,
             "entropy": f"{row.entropy:.2f} ± {row.entropy_std:.2f}",
-            "shift": f"{(row.entropy - here.random) / max(abs(here.random), here.random_std):+.0%}",
+            "shift": _shift(row.entropy - here.random, max(abs(here.random), here.random_std)),
             "surprise": f"{row.surprise:.2f}",
             "return": f"{row.task_return:.2f}",
             "deaths": f"{row.deaths:.1f}",

@@ -12,7 +12,7 @@ import numpy as np
 
 from sadapt.envs.base import Eye, HostEnv, Kind, Step, WorldFailed
 from sadapt.envs.table import AtariSettings
-from sadapt.errors import UserError, nearest
+from sadapt.errors import UserError, installing, nearest
 from sadapt.registry import find
 
 Array = jax.Array
@@ -60,7 +60,7 @@ def _ale_py(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise UserError("Atari needs ale-py: pip install 'sadapt[atari]'") from error
+        raise UserError(f"Atari needs ale-py: {installing('atari')}") from error
 
 
 def atari(

@@ -17,8 +17,9 @@ from sadapt.envs.gymnasium_one import PREFIX, Plain, Wanted, made, made_after, m
 from sadapt.envs.gymnasium_several import Processes, opened
 from sadapt.envs.spaces import Odd, Seen, kinds
 from sadapt.envs.table import GymnasiumSettings
+from sadapt.envs.tiles import expose
 from sadapt.errors import UserError, nearest
-from sadapt.film import folded
+from sadapt.film import SIDE, folded
 from sadapt.registry import IMPORTED
 
 Array = jax.Array
@@ -138,11 +139,18 @@ def _spec(env_id: str) -> Any:
 
 
 def obs_picture(obs: np.ndarray, span: tuple[float, float] | None) -> np.ndarray:
-    """An observation as grey cells, from the least that it can be to the most; where that has no bounds, squashed."""
+    """An observation as cells, from the least that it can be to the most; where that has no bounds, squashed.
+
+    Images are shown as they are; anything else glows as theta does in the films of trained agents.
+    """
     cells = folded(obs.astype(np.float32))
     low, high = span or (-1.0, 1.0)
     shares = (cells if span else cells / (1 + np.abs(cells))) - low
-    grey = np.rint(255 * np.clip(shares / ((high - low) or 1.0), 0, 1)).astype(np.uint8)
+    shares = np.clip(shares / ((high - low) or 1.0), 0, 1)
+    tile = max(1, SIDE // max(cells.shape[:2]))
+    if obs.dtype != np.uint8 or high <= 1:
+        return expose(shares, tile=tile)
+    grey = np.rint(255 * shares).astype(np.uint8)
     if grey.shape[-1] != 3:
         grey = np.repeat(grey.mean(axis=-1, keepdims=True).astype(np.uint8), 3, axis=-1)
-    return np.kron(grey, np.ones((16, 16, 1), np.uint8)) if max(grey.shape[:2]) < 64 else grey
+    return np.kron(grey, np.ones((tile, tile, 1), np.uint8)) if tile > 4 else grey

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sadapt.errors import UserError, nearest
+from sadapt.errors import UserError, installing, nearest
 
 Array = jax.Array
 
@@ -128,7 +128,7 @@ def _imported(suite: str, module: str | None = None) -> Any:
     try:
         has = version(suite)
     except PackageNotFoundError as error:
-        raise UserError(f"worlds of {suite} need {suite}: pip install 'sadapt[{suite}]'") from error
+        raise UserError(f"worlds of {suite} need {suite}: {installing(suite)}") from error
     try:
         return importlib.import_module(module or suite)
     except Exception as error:  # whatever that code does

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from sadapt.errors import UserError
+from sadapt.errors import UserError, installing
 from sadapt.experiments.worker import Job, sign_of_life
 from sadapt.runs.cores import available
 
@@ -240,4 +240,4 @@ def _optional(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise UserError(f"--executor {extra} needs {module}: pip install 'sadapt[{extra}]'") from error
+        raise UserError(f"--executor {extra} needs {module}: {installing(extra)}") from error

@@ -83,7 +83,7 @@ def probe(
     on_death: str | None = None,
     on_progress: Progress | None = None,
 ) -> Report:
-    """Plays every scripted policy, the best constant action and a random agent, and compares final entropies.
+    """Plays every scripted policy, constant actions and a random agent, and compares final entropies.
 
     A world that changes between regimes is played as it is, and then held in each of them.
     """
@@ -113,7 +113,8 @@ def _report(
     if constants is not None:
         if on_progress:
             on_progress("constant actions", len(players) / turns)
-        rows.append(_best_constant(env, jax.device_get(constants(keys))))
+        lively = isinstance(env, HostEnv) or not env.scripted
+        rows.extend(_constants(env, jax.device_get(constants(keys)), lively=lively))
     if on_progress:
         on_progress("done", 1.0)
     rooms = {of: _room(of, usable(random, of, env.name), rows) for of in COMPARED}
@@ -148,10 +149,13 @@ def _row(name: str, played: Played) -> PolicyRow:
     )
 
 
-def _best_constant(env: AnyEnv, played: Played) -> PolicyRow:
-    """The constant action with the lowest entropy."""
-    best = int(np.argmin(played.measures["entropy"].mean(axis=1)))
-    return _row(f"always {env.actions[best]}", jax.tree.map(lambda x: x[best], played))
+def _constants(env: AnyEnv, played: Played, *, lively: bool) -> list[PolicyRow]:
+    """The constant action with the lowest entropy, and where nobody has scripted a lively policy the highest too."""
+    entropy = played.measures["entropy"].mean(axis=1)
+    ends = [int(np.argmin(entropy)), *([int(np.argmax(entropy))] if lively else [])]
+    return [
+        _row(f"always {env.actions[end]}", jax.tree.map(lambda x, at=end: x[at], played)) for end in dict.fromkeys(ends)
+    ]
 
 
 def _room(of: str, random: RandomAgent, rows: list[PolicyRow]) -> Room:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sadapt.errors import UserError
+from sadapt.errors import UserError, installing
 from sadapt.report.naming import labels
 from sadapt.report.stored import Group, Results
 from sadapt.report.stored import load as load_runs
@@ -49,7 +49,7 @@ def load(results: str | Path) -> Any:
         import pandas
     except ImportError as error:
         raise UserError(
-            "sadapt.report.load gives a pandas frame, and pandas is not installed: pip install 'sadapt[pandas]'. "
+            f"sadapt.report.load gives a pandas frame, and pandas is not installed: {installing('pandas')}. "
             f"`sadapt table {results}` writes the same as a compressed CSV without it"
         ) from error
     source = _source(Path(results))

@@ -201,7 +201,7 @@ def load(path: str | Path | RunFolder, *, trust: bool = False, own: Own | None =
             checkpoint.log.warning("checkpoint %s is not used: %s", newest, damage)
     if folder.checkpoints.paths() or folder.read_status().get("state") == "finished":
         raise UserError(f"{folder} has no checkpoint that can be used: {folder.anew()}")
-    raise UserError(f"{folder} has no checkpoint yet: `sadapt resume {folder}` trains it to the first one")
+    raise UserError(f"{folder} has no checkpoint yet: `sadapt resume {folder.named}` trains it to the first one")
 
 
 def _widened(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -16,8 +16,8 @@ from sadapt.motivation.episode import compared, ended_measures
 from sadapt.motivation.measures import Values
 from sadapt.motivation.objectives import ARMS
 from sadapt.motivation.rollout import play
+from sadapt.runs import playback
 from sadapt.runs.agent import Agent
-from sadapt.runs.playback import moments
 from sadapt.training.parts import at_random
 from sadapt.training.program import compose
 
@@ -128,9 +128,9 @@ def _inside(agent: Agent, arm: int, episodes: int, seed: int, epsilon: float) ->
 
 def _outside(agent: Agent, arm: int, episodes: int, seed: int, epsilon: float) -> Values:
     """One after another, in a world that is not."""
-    rows = []
+    rows, play = [], playback.episodes(agent, epsilon)
     for number in range(episodes):
-        *_, last = moments(agent, arm, seed=(seed * episodes + number) % 2**64, epsilon=epsilon)
+        *_, last = play(arm, (seed * episodes + number) % 2**64)
         entropy = agent.program.marginal.entropy(last.episode.marginal)
         rows.append(ended_measures(agent.program.rules.measures, last.episode, entropy))
     return jax.tree.map(lambda *each: np.asarray(each, np.float64), *rows)

@@ -84,6 +84,15 @@ class RunFolder:
             return changed(settings, "layout", str(self.layout))
         return settings
 
+    @property
+    def named(self) -> str:
+        """How a command is given it: its folder, and the modules that have to be imported for it."""
+        try:
+            needed = _modules(config.read_record(self.config)["settings"], str(self))
+        except UserError:
+            needed = ()
+        return " ".join([str(self), *(f"--import {module}" for module in needed)])
+
     def anew(self) -> str:
         """What to do where nothing else helps."""
         return f"`sadapt train --config {self.config} --out {self} --overwrite` trains it from scratch"
@@ -112,7 +121,7 @@ class RunFolder:
         belongings.require_ours(self.path)
         if self.config.exists() and not overwrite:
             raise UserError(
-                f"{self} already holds a run: `sadapt resume {self}` continues it, --overwrite replaces it, "
+                f"{self} already holds a run: `sadapt resume {self.named}` continues it, --overwrite replaces it, "
                 "--out names another folder"
             )
 
@@ -176,14 +185,19 @@ def settings_in(file: Path) -> Settings:
 
 def require_modules(settings: Any, source: str, *, trust: bool) -> None:
     """Imports the modules that stored settings name, if they are trusted; refuses those that are neither here yet."""
-    named = settings.get("imports") if isinstance(settings, dict) else None
-    try:
-        modules = checked(field_of(tuple[str, ...]), "imports", [named] if isinstance(named, str) else named or ())
-    except UserError as error:
-        raise UserError(f"{source}: {error}") from error
+    modules = _modules(settings, source)
     if trust:
         import_modules(modules)
     require_trusted(modules, source)
+
+
+def _modules(settings: Any, source: str) -> tuple[str, ...]:
+    """The modules that stored settings name."""
+    named = settings.get("imports") if isinstance(settings, dict) else None
+    try:
+        return checked(field_of(tuple[str, ...]), "imports", [named] if isinstance(named, str) else named or ())
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from error
 
 
 def default_path(settings: Settings, root: str | Path = "runs") -> Path:

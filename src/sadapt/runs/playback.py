@@ -28,42 +28,63 @@ class Moment(NamedTuple):
     picture: Callable[[], np.ndarray]
 
 
+Episodes = Callable[[int, int], Iterator[Moment]]
+"""By arm and seed: one episode from its first observation to its end."""
+
+
 def moments(agent: Agent, arm: int, *, seed: int, epsilon: float = 0.0) -> Iterator[Moment]:
     """One episode from its first observation to its end."""
-    key_begin, key_play = jax.random.split(from_seed(seed))
-    keys = jax.random.split(key_play, agent.program.rules.horizon)
-    if isinstance(agent.env, HostEnv):
-        return _outside(agent, agent.env, jnp.int32(arm), key_begin, keys, epsilon)
-    return _inside(agent, agent.env, jnp.int32(arm), key_begin, keys, epsilon)
+    return episodes(agent, epsilon)(arm, seed)
 
 
-def _inside(agent: Agent, env: Env, arm: Array, key_begin: Array, keys: Array, epsilon: float) -> Iterator[Moment]:
+def episodes(agent: Agent, epsilon: float = 0.0) -> Episodes:
+    """As many as are asked for, by functions that are compiled once for all of them."""
+    env = agent.env
+    play = _outside(agent, env, epsilon) if isinstance(env, HostEnv) else _inside(agent, env, epsilon)
+
+    def one(arm: int, seed: int) -> Iterator[Moment]:
+        key_begin, key_play = jax.random.split(from_seed(seed))
+        return play(jnp.int32(arm), key_begin, jax.random.split(key_play, agent.program.rules.horizon))
+
+    return one
+
+
+def _inside(agent: Agent, env: Env, epsilon: float) -> Callable[[Array, Array, Array], Iterator[Moment]]:
     rules = agent.program.rules
+    start = jax.jit(lambda key, arm: begin(env, rules, key, arm))
     step = jax.jit(advance(env, rules, lambda key, episode: agent.act_in(key, episode, epsilon)))
-    episode = jax.jit(lambda key: begin(env, rules, key, arm))(key_begin)
-    yield Moment(episode, None, partial(env.render, episode.world))
-    for key in keys:
-        episode, transition = step(key, episode)
-        yield Moment(episode, transition, partial(env.render, episode.world))
-        if transition.closed:
-            return
 
-
-def _outside(agent: Agent, env: HostEnv, arm: Array, key_begin: Array, keys: Array, epsilon: float) -> Iterator[Moment]:
-    rules, one = agent.program.rules, np.ones(1, bool)
-    act = jax.jit(lambda key, episode: agent.act_in(key, episode, epsilon))
-    absorb = jax.jit(rules.absorb)
-    with closing(env.open(1)) as worlds:
-        episode = jax.jit(rules.begin)(Fresh((), jnp.asarray(worlds.restart(key_begin, one)[0])), arm)
-        yield Moment(episode, None, worlds.render)
+    def play(arm: Array, key_begin: Array, keys: Array) -> Iterator[Moment]:
+        episode = start(key_begin, arm)
+        yield Moment(episode, None, partial(env.render, episode.world))
         for key in keys:
-            key_act, key_step, key_reset, key_shock = jax.random.split(key, 4)
-            answer = worlds.step(key_step, np.asarray(act(key_act, episode))[None])
-            step: Step = jax.tree.map(lambda x: jnp.asarray(x[0]), answer)
-            restarts = bool(rules.restarts(int(episode.t), bool(step.terminated)))
-            picture = worlds.render
-            fresh = worlds.restart(key_reset, one)[0] if restarts else answer.obs[0]
-            episode, transition = absorb(key_shock, episode, Answer((), step, Fresh((), jnp.asarray(fresh))))
-            yield Moment(episode, transition, picture)
+            episode, transition = step(key, episode)
+            yield Moment(episode, transition, partial(env.render, episode.world))
             if transition.closed:
                 return
+
+    return play
+
+
+def _outside(agent: Agent, env: HostEnv, epsilon: float) -> Callable[[Array, Array, Array], Iterator[Moment]]:
+    rules, one = agent.program.rules, np.ones(1, bool)
+    start, absorb = jax.jit(rules.begin), jax.jit(rules.absorb)
+    act = jax.jit(lambda key, episode: agent.act_in(key, episode, epsilon))
+
+    def play(arm: Array, key_begin: Array, keys: Array) -> Iterator[Moment]:
+        with closing(env.open(1)) as worlds:
+            episode = start(Fresh((), jnp.asarray(worlds.restart(key_begin, one)[0])), arm)
+            yield Moment(episode, None, worlds.render)
+            for key in keys:
+                key_act, key_step, key_reset, key_shock = jax.random.split(key, 4)
+                answer = worlds.step(key_step, np.asarray(act(key_act, episode))[None])
+                step: Step = jax.tree.map(lambda x: jnp.asarray(x[0]), answer)
+                restarts = bool(rules.restarts(int(episode.t), bool(step.terminated)))
+                picture = worlds.render
+                fresh = worlds.restart(key_reset, one)[0] if restarts else answer.obs[0]
+                episode, transition = absorb(key_shock, episode, Answer((), step, Fresh((), jnp.asarray(fresh))))
+                yield Moment(episode, transition, picture)
+                if transition.closed:
+                    return
+
+    return play

@@ -243,7 +243,7 @@ def _ending(error: BaseException, recorder: Recorder, asked: Requests) -> Stop |
         recorder.tell_if_possible("stopped", message=str(error))
         return Stop(
             f"the run stopped at step {recorder.step:,}: {error.filename or folder} could not be written "
-            f"({error.strerror or error}); {_intact(folder)}: make room, then `sadapt resume {folder}`"
+            f"({error.strerror or error}); {_intact(folder)}: make room, then `sadapt resume {folder.named}`"
         )
     if asked.received is not None or isinstance(error, KeyboardInterrupt):
         recorder.tell_if_possible("stopped")
@@ -265,7 +265,7 @@ def _stopped(recorder: Recorder) -> str:
     if not recorder.begun:
         return f"stopped before its first step; {folders[0]} is as it was"
     where = f"stopped at step {recorder.step:,} of {total:,}" if recorder.step else "stopped before its first step"
-    return f"{where}; " + ", ".join(f"`sadapt resume {folder}`" for folder in folders) + " continues"
+    return f"{where}; " + ", ".join(f"`sadapt resume {folder.named}`" for folder in folders) + " continues"
 
 
 def _intact(folder: RunFolder) -> str:

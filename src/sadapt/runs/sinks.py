@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sadapt.errors import UserError
+from sadapt.errors import UserError, installing
 from sadapt.training.metrics import Row
 
 log = logging.getLogger(__name__)
@@ -110,4 +110,4 @@ def require_wandb() -> None:
     try:
         importlib.import_module("wandb")
     except ModuleNotFoundError as error:
-        raise UserError("--track needs Weights & Biases: pip install 'sadapt[wandb]', or leave out --track") from error
+        raise UserError(f"--track needs Weights & Biases: {installing('wandb')}, or leave out --track") from error

@@ -14,16 +14,18 @@ from PIL import Image, ImageDraw, ImageFont
 from sadapt.envs.facts import Facts
 from sadapt.envs.tiles import expose
 from sadapt.fields import Count, Share, checked, field_of
-from sadapt.film import INK, PAPER, beside, folded, save
+from sadapt.film import INK, PAPER, SIDE, beside, caption, folded, save
 from sadapt.motivation.objectives import ARMS, COLOURS
 from sadapt.runs.agent import Agent
 from sadapt.runs.playback import moments
 
-HEIGHT = 300
+HEIGHT = SIDE
 """Pixels of the two pictures, about."""
 WIDEST = 3 * HEIGHT // 2
 CHART, MARGIN, TITLE = 96, 12, 40
-GREY = (150, 155, 165)
+GREY = (120, 126, 138)
+LABEL = 12
+"""Points."""
 FINE = 3
 """Samples per pixel and axis of the chart's line."""
 
@@ -82,7 +84,8 @@ def scenes(
     features, entropy = jax.jit(prog.marginal.features), jax.jit(prog.marginal.entropy)
     channels = [prog.env.channels[index] for index in prog.env.marginal_channels]
     for step, (episode, transition, picture) in enumerate(moments(agent, chosen, seed=seed, epsilon=epsilon)):
-        shown = beside(_fitted(picture()), _theta(np.asarray(features(episode.marginal)), channels, prog.env))
+        theta = _theta(np.asarray(features(episode.marginal)), channels, prog.env)
+        shown = beside(caption(_fitted(picture()), "world", size=LABEL), caption(theta, "theta", size=LABEL))
         facts = [f"step {int(episode.t)} of {prog.rules.horizon}", f"return {float(episode.so_far['return']):g}"]
         if deaths := int(episode.so_far["deaths"]):
             facts.append(f"deaths {deaths}")
@@ -108,7 +111,7 @@ def _page(agent: Agent, arm: str, picture: np.ndarray, surprises: list[float], s
     adaptive = agent.program.parts.objective.adaptive
     title = f"{agent.settings.env}: {agent.title}" + (f" on {arm}" if adaptive else "")
     draw.text((MARGIN, 4), title, fill=INK, font=ImageFont.load_default(15))
-    draw.text((MARGIN, 23), facts, fill=GREY, font=ImageFont.load_default(11))
+    draw.text((MARGIN, 23), facts, fill=GREY, font=ImageFont.load_default(LABEL))
     page.paste(Image.fromarray(picture), ((width - picture.shape[1]) // 2, TITLE))
     colour = COLOURS[arm if adaptive else agent.settings.objective]
     chart = _chart(surprises, agent.program.rules.horizon, width - 2 * MARGIN, colour, scale)
@@ -140,7 +143,7 @@ def _chart(values: list[float], horizon: int, width: int, colour: str, scale: Sc
     small = image.resize((width, CHART), Image.Resampling.LANCZOS)
     write = ImageDraw.Draw(small)
     label = f"surprise {values[-1]:.1f} nats" if values else "surprise, nats"
-    write.text((left / FINE, 0), label, fill=INK, font=ImageFont.load_default(11))
+    write.text((left / FINE, 0), label, fill=INK, font=ImageFont.load_default(LABEL))
     for value, text in ends.items():
         if value in (scale.high, scale.low) or 0.2 < scale.height(value) < 0.8:
             write.text((left / FINE - 4, place(value) / FINE), text, fill=GREY, font=font, anchor="rm")

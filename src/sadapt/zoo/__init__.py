@@ -59,8 +59,10 @@ def located(path: str | Path, folder: Path = FOLDER) -> Path:
         return Path(path)
     name, known = str(path).removeprefix(PREFIX), names(folder)
     if name not in known:
-        hint = nearest(name, known) if known else "there are none in this installation."
-        raise UserError(f"no policy {str(path)!r}: {hint} `sadapt zoo` lists them")
+        if not known:
+            raise UserError(f"no policy {str(path)!r}: there are none in this installation; reinstall sadapt")
+        hint = nearest(str(path), [f"{PREFIX}{each}" for each in known])
+        raise UserError(f"no policy {str(path)!r}: {hint}{'' if hint.endswith('?') else '.'} `sadapt zoo` lists them")
     return folder / f"{name}{POLICY}"
 
 

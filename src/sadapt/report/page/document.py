@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 
 from sadapt import __version__
-from sadapt.errors import UserError
+from sadapt.errors import UserError, installing
 from sadapt.report import adaptation
 from sadapt.report.page import evidence, films, overview, worlds
 from sadapt.report.page.elements import MISSING, NOTHING, Markup, counted, element, joined, number, table
@@ -64,7 +64,7 @@ def require_plotly() -> None:
     try:
         importlib.import_module("plotly.offline")
     except ModuleNotFoundError as error:
-        raise UserError("a report needs plotly: pip install 'sadapt[report]'") from error
+        raise UserError(f"a report needs plotly: {installing('report')}") from error
 
 
 def _parts(study: Study, results: Results | None, claims: Claims, shown: films.Chosen) -> dict[str, Markup]:

@@ -58,7 +58,7 @@ class Run(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A folder that looks like a run's and cannot be read, and why."""
+    """A folder that looks like a run's and cannot be read, and why, in words that name it."""
 
     path: Path
     why: str
@@ -136,7 +136,7 @@ def require_runs(study: Study) -> None:
         raise UserError(f"{study.root} holds no runs: `sadapt train` and `sadapt sweep` make them")
     first, *others = study.broken
     more = f", and {len(others)} more like it" if others else ""
-    raise UserError(f"{study.root} holds no run that can be read: {first.path} is {first.why}{more}")
+    raise UserError(f"{study.root} holds no run that can be read: {first.why}{more}")
 
 
 def _read(path: Path) -> Run | Broken:
@@ -146,7 +146,8 @@ def _read(path: Path) -> Run | Broken:
         settings = config.to_dict(config.read(folder.config))
         columns = _columns(metrics_file.read(folder.metrics)) if folder.metrics.exists() else {}
     except Exception as error:  # somebody else's config.json may hold anything
-        return Broken(path, f"not a run that can be read ({error or type(error).__name__})")
+        said = str(error) or type(error).__name__
+        return Broken(path, said if str(path) in said else f"{path}: {said}")
     run = Run(folder, settings, record, UNFINISHED, folder.warnings, columns)
     told = str(folder.read_status().get("state", UNFINISHED))
     state = FINISHED if run.step >= run.total else UNFINISHED if told == FINISHED else told

@@ -15,6 +15,8 @@ from sadapt.report.page.colours import dash, of_curve
 from sadapt.report.page.gather import Block, Columns, Curve, Study
 
 PANELS = {"return": "return of an episode", "entropy": "final entropy, nats", "alpha": "share of S-Min episodes"}
+MOVED = "final entropy minus a random agent's, nats"
+"""What the panel of entropy shows where runs have several marginals, whose entropies are of different things."""
 NUMBERS = 400_000
 """Numbers that a page holds, about: more runs are drawn with fewer points each."""
 POINTS = (24, 120)
@@ -33,6 +35,11 @@ def columns_of(block: Block) -> list[str]:
     """The panels of a block: the arms only where somebody chooses them."""
     adaptive = any(OBJECTIVES[curve.objective].adaptive for curve in block.curves)
     return [name for name in PANELS if name != "alpha" or adaptive]
+
+
+def panel_title(block: Block, column: str) -> str:
+    """What a panel of a block shows."""
+    return MOVED if column == "entropy" and _several_marginals(block) else PANELS[column]
 
 
 def shares(curve: Curve, stretches: int) -> list[float | None]:
@@ -65,7 +72,7 @@ def _block(block: Block, points: int) -> dict[str, Any]:
         "panels": [
             {
                 "column": column,
-                "title": PANELS[column],
+                "title": panel_title(block, column),
                 "random": _random(block) if column == "entropy" else None,
                 "lines": list(_lines(block, column, points)),
             }
@@ -75,7 +82,9 @@ def _block(block: Block, points: int) -> dict[str, Any]:
 
 
 def _random(block: Block) -> float | None:
-    """The random agent's entropy, where all runs agree about it within a hundredth."""
+    """The random agent's entropy, where all runs agree about it within a hundredth; 0 where it is subtracted."""
+    if _several_marginals(block):
+        return 0.0
     levels = [float(run.columns["h_random"][-1]) for run in block.runs if run.columns]
     known = [level for level in levels if np.isfinite(level)]
     if not known or np.ptp(known) > 0.01 * max(abs(level) for level in known):
@@ -83,11 +92,18 @@ def _random(block: Block) -> float | None:
     return _short(np.array([np.mean(known)]))[0]
 
 
+def _several_marginals(block: Block) -> bool:
+    return len({str(run.settings["marginal"]["kind"]) for run in block.runs}) > 1
+
+
 def _lines(block: Block, column: str, points: int) -> Iterator[dict[str, Any]]:
     for number, curve in enumerate(block.curves):
         if column == "alpha" and not OBJECTIVES[curve.objective].adaptive:
             continue
-        seeds = [_known(run.columns, column) for run in curve.begun]
+        drawn = [run.columns for run in curve.begun]
+        if column == "entropy" and _several_marginals(block):
+            drawn = [{**each, column: each[column] - each["h_random"]} for each in drawn]
+        seeds = [_known(columns, column) for columns in drawn]
         seeds = [(steps, values) for steps, values in seeds if len(steps)]
         if not seeds:
             continue

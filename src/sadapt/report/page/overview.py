@@ -59,7 +59,7 @@ def unreadable(broken: Sequence[Broken]) -> Markup:
     """What looks like a run and is none, with the reason."""
     if not broken:
         return NOTHING
-    rows = [element("li", element("code", str(each.path)), f" {each.why}") for each in broken]
+    rows = [element("li", each.why) for each in broken]
     said = element("p", f"{counted(len(broken), 'folder')} left out that cannot be read:")
     return element("div", said, element("ul", *rows), class_="callout")
 

@@ -15,7 +15,7 @@ from sadapt.report.page.colours import of_curve
 from sadapt.report.page.elements import MISSING, NOTHING, Markup, counted, element, folded, joined, ranged, table
 from sadapt.report.page.films import Film, as_url
 from sadapt.report.page.gather import FINISHED, Block, Curve, Run, Study
-from sadapt.report.page.lines import PANELS, columns_of
+from sadapt.report.page.lines import columns_of, panel_title
 from sadapt.report.page.overview import anchor, progress, steps, title
 from sadapt.report.statistics import interval
 
@@ -124,7 +124,7 @@ def _curves(block: Block, at: int) -> Markup:
     panels = [
         element(
             "figure",
-            element("figcaption", PANELS[column]),
+            element("figcaption", panel_title(block, column)),
             element("div", class_="plot", data_block=str(at), data_panel=str(number)),
             class_="panel",
         )
