@@ -177,9 +177,13 @@ def test_a_plain_script_with_a_world_in_it_is_run_once(tmp_path):
 def test_acting_is_compiled_once_for_all_episodes(tmp_path, monkeypatch):
     words = {**SMALL, "num_envs": 1, "minibatch_size": 8, "total_timesteps": 64, "horizon": 5}
     run = api.train("gym:Corridor-v0", imports=OWN, out=tmp_path / "run", options=QUIET, **words)
-    traced = []
-    act_in = Agent.act_in
-    monkeypatch.setattr(Agent, "act_in", lambda *given: traced.append(1) or act_in(*given))
+    traced, act_in = [], Agent.act_in
+
+    def counted(*given):
+        traced.append(1)
+        return act_in(*given)
+
+    monkeypatch.setattr(Agent, "act_in", counted)
     assert api.evaluate(run, episodes=4).episodes == 4
     assert len(traced) == 2  # the agent's own acting and Random's
 
