@@ -194,9 +194,9 @@ def garden(layout: Layout, times: Seasons, *, name: str = "seasons", horizon: in
     """A garden with the walls of `layout`, in the seasons of `times`."""
     ground = ground_of(layout)
 
-    def reset(key: Array) -> tuple[SeasonsState, Array]:
+    def reset(key: Array, group: Array | None = None) -> tuple[SeasonsState, Array]:
         key_season, key_chance = jax.random.split(key)
-        calendar, agent = times.begin(key_season), jnp.asarray(ground.start)
+        calendar, agent = times.begin(key_season, group), jnp.asarray(ground.start)
         goal, swarm = arrive(ground, calendar.season, agent, draw(key_chance, ground.wall.shape))
         butterflies = bitboard.unpack(swarm, ground.wall.shape[1])
         state = SeasonsState(calendar, agent, goal, butterflies, jnp.zeros((), jnp.int32))
@@ -222,6 +222,7 @@ def garden(layout: Layout, times: Seasons, *, name: str = "seasons", horizon: in
         counters=(*COUNTERS, "goals", "caught"),
         scripted=scripted.seasons(layout),
         about=SEASONS.about,
+        reset_in=reset,
     )
 
 

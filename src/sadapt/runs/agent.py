@@ -219,8 +219,9 @@ def _agent_in(folder: RunFolder, tensors: dict[str, np.ndarray], facts: dict[str
     known = {**facts, "settings": settings, "random": _random(tensors), "arms": None}
     known["warnings"] = list(folder.warnings)
     agent = _agent(params, known, str(folder), own)
-    bandit = agent.program.parts.bandit
-    standing = bandit.standing(checkpoint.tree_like(jax.eval_shape(bandit.init), _below(BANDIT, tensors)))
+    bandit, rules = agent.program.parts.bandit, agent.program.rules
+    stored = checkpoint.tree_like(jax.eval_shape(rules.bandit), _below(BANDIT, tensors))
+    standing = bandit.standing(rules.told(stored))
     agent.facts["arms"] = {name: np.asarray(part).tolist() for name, part in standing._asdict().items()}
     return agent
 

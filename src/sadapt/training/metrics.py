@@ -42,7 +42,7 @@ def charts(prog: Program) -> dict[str, str]:
 
 def row(prog: Program, state: TrainState, *, steps_per_second: float | None = None) -> Row:
     """The interval that ends in `state`, summed up in its tally."""
-    tally, standing = jax.device_get((state.tally, prog.parts.bandit.standing(state.bandit)))
+    tally, standing = jax.device_get((state.tally, prog.parts.bandit.standing(prog.rules.told(state.bandit))))
     ended, updates = int(tally.episodes), int(tally.updates)
     adaptive = prog.parts.objective.adaptive
 

@@ -127,7 +127,7 @@ def init(parts: Parts, key: Array, fresh: Fresh, random: RandomAgent) -> TrainSt
     """The state before the first step."""
     key_learner, key_arms, key_run, key_world = jax.random.split(key, 4)
     rules, learner = parts.rules, parts.learner
-    bandit, arms = rules.choose(key_arms, parts.bandit.init(), jnp.ones(parts.sizes.num_envs, bool))
+    bandit, arms = rules.choose(key_arms, rules.bandit(), jnp.ones(parts.sizes.num_envs, bool))
     if rules.stream is not None:
         random = unheard()
         arms = jnp.concatenate([arms, jnp.zeros(rules.stream.random_envs, arms.dtype)])

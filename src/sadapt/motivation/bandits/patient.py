@@ -22,10 +22,8 @@ def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
         raise UserError("patience is for bandits that keep means and counts, like ucb: use 0 with others")
 
     def select(draws: Any, state: MeansState) -> tuple[MeansState, Any]:
-        pulls = state.counts.astype(xp.float32) + state.pending
-        turn = xp.argmax(xp.where(pulls == xp.min(pulls), draws, xp.float32(-1)))
-        chosen = bandit.select(draws, state)[1]
-        arm = xp.where(state.heard < episodes, turn.astype(xp.int32), chosen)
+        turn, chosen = next_in_turn(draws, state.counts, state.pending, xp), bandit.select(draws, state)[1]
+        arm = xp.where(state.heard < episodes, turn, chosen)
         return begun(state, arm, xp), arm
 
     def update(state: MeansState, arm: Any, feedback: Any) -> MeansState:
@@ -35,3 +33,9 @@ def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
         return after._replace(**{name: xp.where(over, xp.zeros_like(x), x) for name, x in known.items()})
 
     return bandit._replace(select=select, update=update)
+
+
+def next_in_turn(draws: Any, counts: Any, pending: Any, xp: Any) -> Any:
+    """The arm that was pulled least; any of those where there are several."""
+    pulls = counts.astype(xp.float32) + pending
+    return xp.argmax(xp.where(pulls == xp.min(pulls), draws, xp.float32(-1))).astype(xp.int32)
