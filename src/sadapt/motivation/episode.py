@@ -105,10 +105,10 @@ class EpisodeRules(NamedTuple):
     """The bandit's state, or those of all groups, before the first choice."""
     stream: Stream | None = None
 
-    def told(self, state: BanditState) -> BanditState:
-        """The state of the one bandit that is told of: the only one, or that of the first group."""
+    def told(self, each: Any) -> Any:
+        """Of what every group has, a bandit or a random agent, that of the group that is told of: the first."""
         grouped = self.stream is not None and self.stream.groups > 1
-        return jax.tree.map(lambda x: x[0], state) if grouped else state
+        return jax.tree.map(lambda x: x[0], each) if grouped else each
 
 
 class Stream(NamedTuple):
@@ -118,8 +118,12 @@ class Stream(NamedTuple):
     random_envs: int
     rejoin: Callable[[Episode, Fresh], Episode]
     """`rejoin(episode, fresh)`: theta goes on in a world that had to be started afresh."""
+    unheard: Callable[[], RandomAgent]
+    """The random agent, or those of all groups, before the first stretch has ended."""
     groups: int = 1
     """Of worlds in the same regime, each with a bandit and random worlds of its own."""
+    paid: Callable[[RandomAgent, Array], Array] = lambda random, surprise: surprise
+    """`paid(random agent, surprise) -> surprise` as it is paid for, of the worlds that are learned in."""
 
 
 class Terms(NamedTuple):

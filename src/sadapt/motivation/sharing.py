@@ -52,7 +52,7 @@ def stay(arms: int, before: Array, chosen: Array) -> Array:
     places = jnp.sum(wanted, axis=0)
     earlier = jnp.sum(was * (jnp.cumsum(was, axis=0) - was), axis=1)
     stays = earlier < places[before]
-    left = places - jnp.sum(was * stays[:, None], axis=0, dtype=jnp.int32)
+    left = places - jnp.sum(jnp.where(stays[:, None], was, 0), axis=0)
     turn = jnp.cumsum(~stays, dtype=jnp.int32) - 1
     return jnp.where(stays, before, jnp.searchsorted(jnp.cumsum(left), turn, side="right").astype(before.dtype))
 

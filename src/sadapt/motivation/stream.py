@@ -40,7 +40,7 @@ from sadapt.motivation.episode import (
     judged,
     look,
 )
-from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, at_once
+from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, at_once, unheard
 from sadapt.motivation.marginals import MAX_COUNT, Marginal
 from sadapt.motivation.sharing import by_group, choose, grouped, stay, ungrouped
 
@@ -61,6 +61,8 @@ class Stretches(NamedTuple):
     """Streams side by side."""
     stay: bool = False
     """Whether worlds stay on their arms as far as the bandit's choices allow: theta is then less of a mixture."""
+    relative: bool = False
+    """Whether surprise is paid in units of what the random agent has now."""
 
 
 def stream(
@@ -105,13 +107,31 @@ def stream(
         measures=terms.measures,
         clock=terms.clock,
         bandit=bandit.init if groups == 1 else partial(several, bandit.init, groups),
-        stream=Stream(stretches.steps, stretches.random_envs, partial(rejoin, terms), groups),
+        stream=Stream(
+            stretches.steps,
+            stretches.random_envs,
+            partial(rejoin, terms),
+            unheard=unheard if groups == 1 else partial(several, unheard, groups),
+            groups=groups,
+            **({"paid": partial(relative, groups)} if stretches.relative else {}),
+        ),
     )
 
 
-def several(init: Callable[[], BanditState], groups: int) -> BanditState:
+def several(init: Callable[[], Any], groups: int) -> Any:
     """A state for every group."""
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (groups, *jnp.shape(x))), init())
+
+
+def relative(groups: int, random: RandomAgent, surprise: Array) -> Array:
+    """(surprise - x_rand) / max(|x_rand|, deviation of x_rand) of the latest stretch: what the bandit hears, by steps.
+
+    What a regime adds to every step, or multiplies it by, is the random agent's too. Before its first stretch: 0.
+    """
+    each = jax.tree.map(lambda x: jnp.repeat(x, len(surprise) // groups), random)
+    assert each.unit is not None
+    unit = jnp.where(each.unit["surprise"] > 0, each.unit["surprise"], 1.0)
+    return jnp.where(each.weight > 0, (surprise - each.mean["surprise"]) / unit, 0.0)
 
 
 def choose_all(terms: Terms, groups: int, key: Array, state: BanditState, wanted: Array) -> tuple[BanditState, Array]:
@@ -145,8 +165,7 @@ def rejoin(terms: Terms, episode: Episode, fresh: Fresh) -> Episode:
 def first_told(summary: Summary) -> Summary:
     """All groups' summaries as one in which the first group alone is told of, since the others' regimes are others."""
     closed = summary.closed.at[1:].set(False)
-    random = jax.tree.map(lambda x: x[0], summary.random)
-    return ungrouped(summary._replace(closed=closed, random=None))._replace(random=random)
+    return ungrouped(summary._replace(closed=closed, random=None))._replace(random=summary.random)
 
 
 def settle(

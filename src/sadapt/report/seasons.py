@@ -18,7 +18,7 @@ import numpy as np
 
 from sadapt.motivation.objectives import ARMS, OBJECTIVES
 from sadapt.report.statistics import Interval, interval
-from sadapt.report.stored import Group
+from sadapt.report.stored import Group, Results
 
 SETTLED = 0.1
 """Share of a season within which an agent should have found its arm."""
@@ -121,3 +121,21 @@ def _regret(best: np.ndarray, mine: np.ndarray, worse: np.ndarray) -> np.ndarray
     top = best.mean(axis=-1)
     found: np.ndarray = (top - mine.mean(axis=-1)) / (top - worse.mean(axis=-1))
     return found
+
+
+def by_agent(results: Results) -> dict[str, Group]:
+    """The runs in worlds with seasons, by the names that the table calls their agents."""
+    found: dict[str, Group] = {}
+    for group in results.all_groups():
+        if all(name in group.columns for name in COLUMNS):
+            found.setdefault(_named(group), group)
+    return found
+
+
+def _named(group: Group) -> str:
+    title = OBJECTIVES[group.agent.objective].title
+    if not OBJECTIVES[group.agent.objective].adaptive:
+        return title
+    if group.settings["bandit"]["kind"] == "told":
+        return "oracle"
+    return title if group.settings["motivation"]["stream"] else f"{title}, episodes"

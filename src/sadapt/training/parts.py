@@ -80,10 +80,15 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
     ends: Any = {"feedback": feedback, "on_death": on_death, "horizon": horizon, "death_is_terminal": not row.intrinsic}
     if wanted.stream:
         stretches = stretches_of(horizon, wanted)._replace(
-            scouts=scouts_of(row, env, settings), groups=groups_of(env, settings), stay=wanted.stay
+            scouts=scouts_of(row, env, settings),
+            groups=groups_of(env, settings),
+            stay=wanted.stay,
+            relative=wanted.relative and row.reward == "surprise",
         )
         rules = stream(env, marginal, bandit, stretches=stretches, **ends)
-        normaliser = build_normaliser(row, 1, wanted, half_life=remembered(horizon, wanted))
+        # Regimes add to every reward, and what is added must fade; in units of the random agent they do not.
+        fades = math.inf if stretches.relative else remembered(horizon, wanted)
+        normaliser = build_normaliser(row, 1, wanted, half_life=fades)
     else:
         rules = episodes(env, marginal, bandit, horizon_is_terminal=wanted.horizon_is_terminal(row), **ends)
         normaliser = build_normaliser(row, rules.horizon, wanted)

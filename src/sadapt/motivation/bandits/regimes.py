@@ -1,8 +1,8 @@
 """A race in every regime of a world: which one it is, a random agent shows, and who won there is remembered.
 
-With x = arsinh(mean surprise of the random agent now), which is nearly ln(2 x) from two nats on, the regime is the one whose level m_r is nearest. An x that is
-further from all of them than `regimes_gap` deviations is a regime of its own, as long as there is room for one; the
-deviation s is that of all x from the levels of their regimes, and no less than a tenth:
+With x = arsinh(mean surprise of the random agent now), nearly ln(2 surprise) from two nats on, the regime is the one
+whose level m_r is nearest. An x that is further from all of them than `regimes_gap` deviations is a regime of its own,
+as long as there is room for one; the deviation s is that of all x from the levels of their regimes:
 
     r = argmin_r |x - m_r|,    new if  |x - m_r| > gap max(s, 0.1)
 
@@ -110,6 +110,4 @@ def regimes(arms: int, settings: RegimesSettings = RegimesSettings(), *, xp: Any
     def standing(state: RegimesState) -> Standing:
         return Standing(state.means[state.now], xp.sum(state.counts, axis=0))
 
-    return Bandit(
-        init=init, select=select, update=update, abandon=abandon, standing=standing, arms=arms, attend=attend
-    )
+    return Bandit(init=init, select=select, update=update, abandon=abandon, standing=standing, arms=arms, attend=attend)
