@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import tyro
 from tyro.conf import arg
 
-from sadapt.cli.common import Flag, OptionalFile, require_suffix
+from sadapt.cli.common import Flag, Imports, OptionalFile, require_suffix
 from sadapt.errors import UserError
+from sadapt.registry import import_modules
 
 MEASURES = ("right", "recovery", "value", "regret")
 
@@ -19,7 +20,7 @@ MEASURES = ("right", "recovery", "value", "regret")
 class SeasonsCommand:
     """Measure how well agents follow a world whose season changes: `seasons`, or `switch:A,B`.
 
-    Over the later half of each run's seasons: right is the share of decisions on the season's arm, recovery the share
+    Over the last five seasons of each run: right is the share of decisions on the season's arm, recovery the share
     of a season until nine tenths are, value the distance from the random agent in the arm's direction, and regret what
     is missing to the oracle's value, relative to what the worse single objective misses.
     """
@@ -30,8 +31,10 @@ class SeasonsCommand:
     """Also draw surprise, arm and season over the last ten changes of S-Adapt's first seed, as a .png or .svg file."""
     json: Flag = False
     """Print JSON instead of a table."""
+    imports: Imports = ()
 
     def run(self) -> None:
+        import_modules(self.imports)
         from sadapt.output import Column, show, show_json
         from sadapt.report.seasons import by_agent, followed
         from sadapt.report.stored import load
