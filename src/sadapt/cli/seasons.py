@@ -28,7 +28,7 @@ class SeasonsCommand:
     results: Annotated[Path, tyro.conf.Positional, arg(metavar="DIR", help_behavior_hint="")]
     """Folder of runs, as written by `sadapt sweep seasons`."""
     figure: OptionalFile = None
-    """Also draw surprise, arm and season over the last ten changes of S-Adapt's first seed, as a .png or .svg file."""
+    """Also draw surprise, arm and season over the last ten changes of S-Adapt's runs: a .png, .svg or .pdf file."""
     json: Flag = False
     """Print JSON instead of a table."""
     imports: Imports = ()

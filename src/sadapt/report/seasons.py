@@ -93,7 +93,7 @@ def _over(group: Group, measure: Measure, number: int | None = None) -> np.ndarr
         for each in some:
             if number in (None, each.number):
                 each_season.setdefault(each.number, []).append(measure(columns, each))
-        found.append(np.mean([np.mean(values) for values in each_season.values()] or [np.nan]))
+        found.append(np.mean([float(np.mean(values)) for values in each_season.values()] or [np.nan]))
     return np.array(found)
 
 

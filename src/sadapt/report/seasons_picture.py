@@ -10,10 +10,12 @@ import numpy as np
 
 from sadapt.errors import UserError
 from sadapt.motivation.objectives import COLOURS
-from sadapt.report.drawing import PAGE, ROW, STYLE
+from sadapt.report.drawing import PAGE, STYLE
 from sadapt.report.stored import Group
 
 CHANGES = 10
+HEIGHT = 0.95
+"""Inches of a panel."""
 WILD = "#F3D9B1"
 """Behind the second season."""
 
@@ -26,7 +28,7 @@ def last_changes(changes: np.ndarray, count: int = CHANGES) -> slice:
 
 
 def draw(groups: Mapping[str, Group], out: Path, agent: str = "S-Adapt") -> Path:
-    """Writes the picture of the first seed of `agent`, whose runs must be there."""
+    """Writes the picture of every seed of `agent`, whose runs must be there: mean surprise, and the share of S-Min."""
     if agent not in groups:
         raise UserError(f"there are no runs of {agent} in a stream to draw; there are: {', '.join(groups)}")
     import matplotlib
@@ -34,27 +36,38 @@ def draw(groups: Mapping[str, Group], out: Path, agent: str = "S-Adapt") -> Path
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    columns = {name: values[0] for name, values in groups[agent].columns.items()}
+    group = groups[agent]
+    count = len(group.seeds)
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(2 * count, 1, figsize=(PAGE, 2 * count * HEIGHT), layout="constrained")
+        for place, seed in enumerate(group.seeds):
+            columns = {name: values[place] for name, values in group.columns.items()}
+            _run(panels[2 * place : 2 * place + 2], columns, agent, f"seed {seed}")
+        panels[0].legend(frameon=False, ncols=2, loc="upper right")
+        panels[-1].set_xlabel("steps, millions (second season shaded)")
+        figure.savefig(out, dpi=150, metadata={"Date": None} if out.suffix == ".svg" else None)
+        plt.close(figure)
+    return out
+
+
+def _run(panels: Any, columns: Mapping[str, np.ndarray], agent: str, title: str) -> None:
+    """Surprise above, the arm below."""
     rows = last_changes(columns["changes"])
     steps = columns["step"][rows] / 1e6
     season = (columns["season"] / columns["length"])[rows]
-    with plt.rc_context(STYLE):
-        figure, (above, below) = plt.subplots(2, 1, figsize=(PAGE, 2 * ROW), sharex=True, layout="constrained")
-        for axes in (above, below):
-            _shade(axes, steps, season)
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.set_xlim(steps[0], steps[-1])
-        above.plot(steps, columns["surprise_random"][rows], color=COLOURS["random"], lw=0.9, label="Random")
-        above.plot(steps, columns["surprise"][rows], color=COLOURS["s-adapt"], lw=1.1, label=agent)
-        above.set_ylabel("surprise, nats")
-        above.legend(frameon=False, ncols=2, loc="upper right")
-        below.plot(steps, columns["alpha"][rows], color=COLOURS["s-adapt"], lw=1.1)
-        below.set_ylim(-0.05, 1.05)
-        below.set_ylabel("share of S-Min")
-        below.set_xlabel("steps, millions (second season shaded)")
-        figure.savefig(out, dpi=200, metadata={"Date": None} if out.suffix == ".svg" else None)
-        plt.close(figure)
-    return out
+    for axes in panels:
+        _shade(axes, steps, season)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_xlim(steps[0], steps[-1])
+    above, below = panels
+    above.plot(steps, columns["surprise_random"][rows], color=COLOURS["random"], lw=0.9, label="Random")
+    above.plot(steps, columns["surprise"][rows], color=COLOURS["s-adapt"], lw=1.1, label=agent)
+    above.set_title(title, loc="left")
+    above.set_ylabel("nats")
+    above.tick_params(labelbottom=False)
+    below.plot(steps, columns["alpha"][rows], color=COLOURS["s-adapt"], lw=1.1)
+    below.set_ylim(-0.05, 1.05)
+    below.set_ylabel("S-Min")
 
 
 def _shade(axes: Any, steps: np.ndarray, season: np.ndarray) -> None:
