@@ -236,11 +236,17 @@ def garden_step(world: Garden, action: int, season: str, chance: GardenChance) -
     if changed:
         world = garden_begin(world.map, season, world.agent, chance, world.clock)
     agent = world.map.walk(world.agent, action)
-    clock = world.clock + 1
+    if season == "calm":
+        clock, flutters = (world.clock + 1) % 2, False
+    elif world.clock == 0 and agent == world.agent:
+        clock, flutters = 0, False
+    else:
+        clock = (world.clock + 1) % FLUTTER_EVERY
+        flutters = clock == 0
     reached, caught = agent == world.lantern, world.butterflies & garden_around(agent)
     lantern = garden_elsewhere(world.map, agent, chance.place) if reached else world.lantern
     flying = set(world.butterflies) - caught
-    if clock % FLUTTER_EVERY == 0 and season == "wild":
+    if flutters:
         flying = garden_flutter(world.map, flying, agent, chance)
     reward = reached - len(flying) / garden_most(world.map)
     told = {"season": int(season == "wild"), "changes": int(changed), "goals": int(reached), "caught": len(caught)}
@@ -267,4 +273,5 @@ def garden_observe(world: Garden) -> Observation:
     if world.lantern is not None:
         around = [neighbour(world.lantern, (down, right)) for down in (-1, 0, 1) for right in (-1, 0, 1)]
         light = {(r, c) for r, c in around if 0 <= r < world.map.height and 0 <= c < world.map.width}
+        light = light if world.clock == 0 else {world.lantern}
     return [set(world.map.walls), {world.agent}, light, set(world.butterflies)]

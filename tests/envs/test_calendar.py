@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sadapt.envs.calendar import bounds, held, seasons, tinted
+from sadapt.envs.registry import make_any
 from sadapt.envs.table import SeasonSettings
 from sadapt.errors import UserError
 from sadapt.fields import MOST
@@ -111,3 +112,34 @@ def test_seasons_are_told_apart_by_their_light():
     assert calm.dtype == wild.dtype == np.uint8
     assert np.abs(calm.astype(int) - wild.astype(int)).sum(axis=-1).min() > 50
     assert not tinted(np.zeros_like(white), held(1).begin(jnp.zeros(()))).any()
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 2**31), groups=st.lists(st.integers(0, 2**32 - 1), min_size=2, max_size=2, unique=True))
+def test_a_group_shares_its_seasons_and_no_other_does(seed, groups):
+    times = seasons(SeasonSettings(season_steps=20, season_spread=0.5))
+
+    def play(key, group):
+        def one(calendar, key):
+            calendar, _ = times.tick(key, calendar)
+            return calendar, calendar.season
+
+        return jax.lax.scan(one, times.begin(key, group), jax.random.split(key, 400))[1]
+
+    keys = jax.random.split(jax.random.key(seed), 4)
+    mine = jnp.array([groups[0], groups[1], groups[0], groups[1]], jnp.uint32)
+    found = np.asarray(jax.vmap(play)(keys, mine))
+    assert (found[0] == found[2]).all()
+    assert (found[1] == found[3]).all()
+    assert (found[0] != found[1]).any()
+
+
+def test_worlds_with_seasons_can_be_in_a_group():
+    for name in ("seasons", "switch:maze-small,butterflies-small"):
+        env = make_any(name)
+        keys = jax.random.split(jax.random.key(0), 8)
+        words = jnp.array([5, 5, 5, 5, 6, 6, 7, 8], jnp.uint32)
+        state, _ = jax.vmap(env.reset_in)(keys, words)
+        assert len(set(state.calendar.left[:4].tolist())) == 1
+        assert len(set(state.calendar.left.tolist())) > 1
+    assert make_any("tetris").reset_in is None

@@ -103,9 +103,11 @@ def test_a_lantern_never_moves_to_where_the_agent_is():
 
 def test_a_lantern_lights_what_is_around_it_walls_too():
     scene = Scene("#...A ..... .....", "calm", lantern=(0, 1))
-    scene.step(STAY)
-    lit = np.asarray(garden.observe(scene.ground, scene.state))[..., 2]
-    assert lit.tolist() == [[1, 1, 1, 0, 0], [1, 1, 1, 0, 0], [0, 0, 0, 0, 0]]
+    for lights in (False, True, False):
+        scene.step(STAY)
+        lit = np.asarray(garden.observe(scene.ground, scene.state))[..., 2]
+        around = [[1, 1, 1, 0, 0], [1, 1, 1, 0, 0], [0, 0, 0, 0, 0]]
+        assert lit.tolist() == (around if lights else [[0, 1, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]])
 
 
 def test_butterflies_around_the_agent_are_caught_and_the_others_cost():
@@ -139,6 +141,22 @@ def test_nothing_moves_between_flutters():
         scene = Scene("A....... ........", "wild", butterflies=[(0, 4)], clock=clock)
         scene.step(STAY, directions=2, young=[(0, 4)])
         assert scene.flying == {(0, 4)}
+
+
+def test_butterflies_sit_until_the_agent_moves():
+    scene = Scene("A....... ........ ........", "wild", butterflies=[(2, 5)])
+    for _ in range(7):
+        scene.step(STAY, directions=2)
+        scene.step(UP, directions=2)  # into the edge
+    assert scene.flying == {(2, 5)}
+    scene.step(RIGHT, directions=2)
+    scene.step(STAY, directions=2)
+    assert scene.flying == {(2, 5)}
+    scene.step(STAY, directions=2)
+    assert scene.flying == {(2, 6)}
+    for _ in range(7):
+        scene.step(STAY, directions=2)
+    assert scene.flying == {(2, 6)}
 
 
 def test_no_young_are_born_beyond_the_garden_s_room():
@@ -305,7 +323,8 @@ def test_a_season_shows_its_own_things_only(seed):
     obs, wild = played.obs[1:], played.season == 1
     assert not obs[wild][..., 2].any()
     assert not obs[~wild][..., 3].any()
-    assert set(obs[~wild][..., 2].sum(axis=(1, 2)).tolist()) <= {4, 6, 9}  # a lantern in a corner, at an edge, inside
+    lit = {1, 4, 6, 9}  # a lantern alone, in a corner, at an edge, inside
+    assert set(obs[~wild][..., 2].sum(axis=(1, 2)).tolist()) <= lit
     assert (obs[~wild][..., 2].sum(axis=(1, 2)) > 0).all()
 
 
@@ -322,10 +341,8 @@ def test_butterflies_are_caught_or_born_and_nothing_else(seed):
     played = random_play(seed)
     flying = played.obs[..., 3].sum(axis=(1, 2), dtype=int)
     steady = (played.season == 1) & (played.changes == 0)
-    flutters = np.arange(1, STEPS + 1) % 3 == 0
     born = (np.diff(flying) + played.caught)[steady]
     assert (born >= 0).all()
-    assert not born[~flutters[steady]].any()
     assert (born <= np.maximum(flying[:-1], 1)[steady]).all()
     assert (flying[1:][steady][born > 0] <= MOST).all()
     assert played.reward == pytest.approx(played.goals - flying[1:] / MOST, abs=1e-6)
@@ -335,8 +352,10 @@ def test_butterflies_are_caught_or_born_and_nothing_else(seed):
 def test_the_goal_moves_when_it_is_reached_and_only_then(seed):
     played = random_play(seed)
     stays = (played.season == 0) & (played.changes == 0)
-    moved = (played.obs[1:, ..., 2] != played.obs[:-1, ..., 2]).any(axis=(1, 2))
-    assert (moved[stays] == (played.goals[stays] == 1)).all()
+    both = (played.obs[1:, ..., 2] & played.obs[:-1, ..., 2]).sum(axis=(1, 2))
+    assert (both[stays & (played.goals == 0)] > 0).all()
+    agent = played.obs[1:, ..., 1]
+    assert not (played.obs[1:, ..., 2] * agent)[(played.goals == 1) & (played.obs[1:, ..., 2].sum((1, 2)) == 1)].any()
 
 
 @given(seed=SEEDS)
@@ -382,22 +401,24 @@ def entropies(regime: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def test_calm_seasons_are_for_those_who_explore():
     found = entropies("calm")
     (still, _), (random, by_chance), (walker, paid) = (found[name] for name in ("still", "random", "walker"))
-    assert still.max() < random.min()
+    assert still.mean() < random.mean() - random.std()
     assert random.max() < walker.min()
-    assert walker.mean() - random.mean() > 2 * (random.mean() - still.mean())
+    assert walker.mean() - random.mean() > 1.5 * (random.mean() - still.mean())
     assert paid.mean() > 2 > by_chance.mean()
 
 
-def test_wild_seasons_are_for_those_who_catch():
+def test_wild_seasons_are_for_those_who_keep_still_or_catch():
     found = entropies("wild")
     (chaser, paid), (random, by_chance), (still, _) = (found[name] for name in ("chaser", "random", "still"))
-    assert chaser.max() < random.mean() - random.std() / 2
-    assert random.mean() - chaser.mean() > 2 * abs(still.mean() - random.mean())
+    assert still.max() < chaser.min()
+    assert chaser.max() < random.min()
+    for avoids in ("random", "avoider"):
+        assert found[avoids][0].mean() - random.mean() < 0.1 * (random.mean() - still.mean())
     assert paid.min() > by_chance.mean()
 
 
 def test_the_gardener_does_what_the_season_asks_for():
-    for regime, best in (("calm", "walker"), ("wild", "chaser")):
+    for regime, best in (("calm", "walker"), ("wild", "still")):
         found = entropies(regime)
         np.testing.assert_array_equal(found["gardener"][0], found[best][0])
 

@@ -491,7 +491,6 @@ def test_worlds_without_seeds_leave_the_draws_alone():
         ({"bootstrap": "trough"}, "did you mean 'through'"),
         ({"bandit": "ucb", "ucb_c": -1.0}, "--ucb-c must not be negative"),
         ({"ucb_c": 1.0}, "'race' has no setting 'ucb_c', which is one of ucb: leave it out, or ask for --bandit ucb"),
-        ({"patient_episodes": 3}, "patience is for bandits that keep means and counts"),
         ({"probability_clip": 0.01, "marginal": "gaussian"}, "'gaussian' has no setting 'probability_clip'"),
         ({"bandit": "ubc"}, "did you mean 'ucb'"),
         ({"reward_clip": 0.0}, "--reward-clip must be more than 0"),

@@ -167,7 +167,7 @@ def test_impossible_streams_are_refused(changes, message):
 
 def test_a_stream_has_a_bandit_of_its_own_unless_one_is_named():
     assert preset_settings("tetris").bandit.name == "race"
-    assert preset_settings("tetris", stream=True).bandit.name == "cusum"
+    assert preset_settings("tetris", stream=True).bandit.name == "regimes"
     assert preset_settings("tetris", stream=True, bandit="ucb").bandit.name == "ucb"
 
 

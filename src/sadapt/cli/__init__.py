@@ -70,6 +70,7 @@ COMMANDS = {
     "figures": Row("study", "FiguresCommand", "draw the paper's figures from stored runs"),
     "claims": Row("study", "ClaimsCommand", "check which of the paper's claims stored runs support"),
     "adaptation": Row("study", "AdaptationCommand", "measure what adapting costs S-Adapt, world by world"),
+    "seasons": Row("seasons", "SeasonsCommand", "measure how well agents follow a world whose season changes"),
     "table": Row("study", "TableCommand", "write all stored runs into one table, with their cost"),
     "report": Row("report", "ReportCommand", "show a folder of runs as one HTML file"),
     "bench": Row("bench", "BenchCommand", "measure speed on this machine"),

@@ -42,6 +42,9 @@ class Env(Facts):
     """Hand-written policies that `probe` compares, by name."""
     regimes: Mapping[str, Env] = field(default_factory=dict)
     """The world held in each of its regimes, by name, in the order of the counter `season`; empty where it has none."""
+    reset_in: Callable[[Array, Array], tuple[State, Array]] | None = None
+    """`reset_in(key, group) -> (state, obs)`, `group` any uint32: worlds of one group that begin together are always in
+    the same regime; None where there are no regimes to share."""
 
 
 class HostWorlds(Protocol):

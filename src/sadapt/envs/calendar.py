@@ -1,7 +1,8 @@
 """Seasons: which of two regimes a world is in, and when the next one comes.
 
 A season lasts a random number of steps, uniform around its mean; then the other one begins, without notice. Worlds draw
-their own seasons, or share those of a calendar: side by side, and begun together, they are then always in the same one.
+their own seasons, or share those of a calendar, all of them or a group: side by side, and begun together, they are then
+always in the same one.
 """
 
 from __future__ import annotations
@@ -30,39 +31,45 @@ class Calendar(NamedTuple):
     season: Array
     left: Array
     past: Array
+    group: Array | None = None
+    """uint32: the worlds that it is shared with; None where it is shared with none."""
 
 
 class Seasons(NamedTuple):
     """How seasons follow each other."""
 
-    begin: Callable[[Array], Calendar]
-    """`begin(key)`: the first season, either one."""
+    begin: Callable[[Array, Array | None], Calendar]
+    """`begin(key, group)`: the first season, either one; that of the group where there is one."""
     tick: Callable[[Array, Calendar], tuple[Calendar, Array]]
     """`tick(key, calendar) -> (calendar, changed)`: one step more, which may be the first of another season."""
 
 
 def seasons(settings: SeasonSettings) -> Seasons:
-    """Seasons of random lengths, of each world's own or of the calendar that all share."""
+    """Seasons of random lengths: of each world's own, of a group of worlds, or of the calendar that all share."""
     shortest, longest = bounds(settings)
     shared = None if settings.calendar is None else from_seed(settings.calendar)
 
-    def chance(key: Array, past: Array) -> Array:
-        return jax.random.bits(key if shared is None else jax.random.fold_in(shared, past), (2,), jnp.uint32)
+    def chance(key: Array, past: Array, group: Array | None) -> Array:
+        if shared is not None:
+            key = jax.random.fold_in(shared, past)
+        elif group is not None:
+            key = jax.random.fold_in(jax.random.fold_in(from_seed(0), group), past)
+        return jax.random.bits(key, (2,), jnp.uint32)
 
     def length(word: Array) -> Array:
         return shortest + (word % jnp.uint32(longest - shortest + 1)).astype(jnp.int32)
 
-    def begin(key: Array) -> Calendar:
+    def begin(key: Array, group: Array | None = None) -> Calendar:
         past = jnp.zeros((), jnp.int32)
-        words = chance(key, past)
-        return Calendar((words[0] & 1).astype(jnp.int32), length(words[1]), past)
+        words = chance(key, past, group)
+        return Calendar((words[0] & 1).astype(jnp.int32), length(words[1]), past, group)
 
     def tick(key: Array, calendar: Calendar) -> tuple[Calendar, Array]:
         changed = calendar.left == 0
         one = changed.astype(jnp.int32)
         past = calendar.past + one
-        left = jnp.where(changed, length(chance(key, past)[1]), calendar.left)
-        return Calendar(calendar.season ^ one, left - 1, past), changed
+        left = jnp.where(changed, length(chance(key, past, calendar.group)[1]), calendar.left)
+        return Calendar(calendar.season ^ one, left - 1, past, calendar.group), changed
 
     return Seasons(begin, tick)
 
@@ -70,7 +77,7 @@ def seasons(settings: SeasonSettings) -> Seasons:
 def held(season: int) -> Seasons:
     """One season for ever."""
 
-    def begin(key: Array) -> Calendar:
+    def begin(key: Array, group: Array | None = None) -> Calendar:
         return Calendar(jnp.int32(season), jnp.int32(MOST), jnp.int32(0))
 
     return Seasons(begin, lambda key, calendar: (calendar, jnp.zeros((), bool)))

@@ -69,13 +69,12 @@ def butterflies(layout: Layout) -> dict[str, Policy]:
 
 
 def seasons(layout: Layout) -> dict[str, Policy]:
-    """The maze's and the butterflies'; `gardener`, who is told the season, walks while it is calm and else chases."""
+    """The maze's and the butterflies'; `gardener`, who is told the season, walks while it is calm and else is still."""
     walker = maze(layout)["walker"]
-    chaser = butterflies(layout)["chaser"]
 
     def gardener(key: Array, world: State, theta: Array) -> Array:
         calm = world.calendar.season == 0
-        return jnp.where(calm, walker(key, world, theta), chaser(key, world, theta))
+        return jnp.where(calm, walker(key, world, theta), _still(key, world, theta))
 
     return {"still": _still, "walker": walker, **butterflies(layout), "gardener": gardener}
 

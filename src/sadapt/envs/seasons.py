@@ -1,11 +1,12 @@
 """Seasons: one garden, calm and wild by turns; nobody is told when that changes.
 
-Actions: stay, left, up, right, down; walls and the map's edge block. In a calm season there is one goal, a lantern.
-Reaching it pays 1, and it moves on to another cell. In a wild season there is none, but a swarm of butterflies; those
-in the agent's cell and around it are caught. Every third step they flutter as in Butterflies, and one that moves on may
-leave a young one behind, as long as there are not too many; where none is left, another flies in. Every step costs the
-share that they have of those that the garden holds. The world never ends. Channels: wall, agent, goal (the lantern and
-the cells around it, which it lights), butterfly; the marginal sees all of them.
+Actions: stay, left, up, right, down; walls and the map's edge block. In a calm season there is one goal, a lantern,
+which blinks. Reaching it pays 1, and it moves on to another cell. In a wild season there is none, but a swarm of shy
+butterflies; those in the agent's cell and around it are caught. Two steps after the agent has moved the others flutter
+as in Butterflies, and one that moves on may leave a young one behind, as long as there are not too many; where none is
+left, another flies in. While the agent stands still they sit. Every step costs the share that they have of those that
+the garden holds. The world never ends. Channels: wall, agent, goal (the lantern and, every other step, the cells around
+it, which it lights), butterfly; the marginal sees all of them.
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ from sadapt.registry import find
 Array = jax.Array
 CALM, WILD = 0, 1
 NAMES = ("calm", "wild")
-SWARM, YOUNG = 4, 8
+SWARM, YOUNG = 3, 8
 """Coins that must all fall heads: for a butterfly in a cell when the wild season begins, and for a young one."""
 CROWD = 8
 """Free cells for each butterfly that the garden holds."""
 REACH = 1
 """Cells in every direction that the lantern lights, and that the agent's net reaches."""
 NOWHERE = -1
+BLINK = 2
+"""Steps from one light of the lantern to the next."""
 
 
 class Ground(NamedTuple):
@@ -72,7 +75,10 @@ class Chance(NamedTuple):
 
 
 class SeasonsState(NamedTuple):
-    """The calendar, the cell numbers of agent and goal (-1: none), bool[H, W] of butterflies, steps since a flutter."""
+    """The calendar, the cell numbers of agent and goal (-1: none), bool[H, W] of butterflies, and a clock.
+
+    It counts steps since the butterflies were stirred up (0: they sit), or since the lantern was lit.
+    """
 
     calendar: Calendar
     agent: Array
@@ -141,7 +147,8 @@ def multiply(flying: Array, free: Array, chance: Chance, most: int) -> Array:
 def observe(ground: Ground, state: SeasonsState) -> Array:
     """uint8[H, W, 4]."""
     cells = np.arange(ground.wall.size, dtype=np.int32).reshape(ground.wall.shape)
-    planes = [jnp.asarray(ground.wall), cells == state.agent, around(ground, state.goal), state.butterflies]
+    light = around(ground, state.goal) & ((state.clock == 0) | (cells == state.goal))
+    planes = [jnp.asarray(ground.wall), cells == state.agent, light, state.butterflies]
     return jnp.stack(planes, axis=-1).astype(jnp.uint8)
 
 
@@ -164,11 +171,13 @@ def advance(
     here, there = board(ground, agent), elsewhere(ground, agent, chance.place)
     net = bitboard.pack(around(ground, agent))
     reached, caught = agent == goal, bitboard.count(flying & net)
-    clock = (state.clock + 1) % FLUTTER_EVERY
+    wild = calendar.season == WILD
+    stirred = (agent != state.agent) | (state.clock > 0)
+    clock = jnp.where(wild & ~stirred, 0, (state.clock + 1) % jnp.where(wild, FLUTTER_EVERY, BLINK))
     left = flying & ~net
     after = multiply(left, bitboard.pack(jnp.asarray(ground.open)) & ~here, chance, ground.most)
-    gone = (calendar.season == WILD) & ~jnp.any(after > 0)
-    left = jnp.where(clock == 0, jnp.where(gone, board(ground, there), after), left)
+    gone = wild & ~jnp.any(after > 0)
+    left = jnp.where(stirred & (clock == 0), jnp.where(gone, board(ground, there), after), left)
     crowd = bitboard.count(left).astype(jnp.float32) / ground.most
     goal, butterflies = jnp.where(reached, there, goal), bitboard.unpack(left, ground.wall.shape[1])
     state = SeasonsState(calendar, agent, goal, butterflies, clock)
@@ -194,9 +203,9 @@ def garden(layout: Layout, times: Seasons, *, name: str = "seasons", horizon: in
     """A garden with the walls of `layout`, in the seasons of `times`."""
     ground = ground_of(layout)
 
-    def reset(key: Array) -> tuple[SeasonsState, Array]:
+    def reset(key: Array, group: Array | None = None) -> tuple[SeasonsState, Array]:
         key_season, key_chance = jax.random.split(key)
-        calendar, agent = times.begin(key_season), jnp.asarray(ground.start)
+        calendar, agent = times.begin(key_season, group), jnp.asarray(ground.start)
         goal, swarm = arrive(ground, calendar.season, agent, draw(key_chance, ground.wall.shape))
         butterflies = bitboard.unpack(swarm, ground.wall.shape[1])
         state = SeasonsState(calendar, agent, goal, butterflies, jnp.zeros((), jnp.int32))
@@ -222,6 +231,7 @@ def garden(layout: Layout, times: Seasons, *, name: str = "seasons", horizon: in
         counters=(*COUNTERS, "goals", "caught"),
         scripted=scripted.seasons(layout),
         about=SEASONS.about,
+        reset_in=reset,
     )
 
 

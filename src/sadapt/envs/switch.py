@@ -49,9 +49,9 @@ def switch(first: Env, second: Env, settings: SeasonSettings = SeasonSettings(),
     pair, times = (first, second), seasons(settings)
     counters = {counter for env in pair for counter in env.counters}
 
-    def reset(key: Array) -> tuple[SwitchState, Array]:
+    def reset(key: Array, group: Array | None = None) -> tuple[SwitchState, Array]:
         key_season, *keys = jax.random.split(key, 3)
-        calendar = times.begin(key_season)
+        calendar = times.begin(key_season, group)
         (one, seen), (other, otherwise) = (env.reset(key_env) for env, key_env in zip(pair, keys, strict=True))
         return SwitchState(calendar, (one, other)), jnp.where(calendar.season == 0, seen, otherwise)
 
@@ -84,6 +84,7 @@ def switch(first: Env, second: Env, settings: SeasonSettings = SeasonSettings(),
         counters=(*sorted(counters), *OWN_COUNTERS),
         scripted=_policies(first, second),
         regimes={env.name: env for env in pair},
+        reset_in=reset,
         about=f"{first.name} and {second.name} by turns",
     )
 

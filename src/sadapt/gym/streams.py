@@ -54,6 +54,11 @@ class Endless(Motivation):
         for sums in (self.clock, self._extrinsic, self._surprise):
             sums[which] = 0
 
+    def attend(self) -> None:
+        """Shows the bandit what the random agent has now, if it goes by that."""
+        if self._bandit.attend is not None:
+            self.bandit = self._bandit.attend(self.bandit, self.random)
+
     def time(self) -> np.ndarray:
         """How full the memory is."""
         assert self.marginal.filled is not None
@@ -168,6 +173,7 @@ class SurpriseStreamWrapper(One, gymnasium.Wrapper):
         info = {**info, **self._told(reward, paid), "restarted": ended}
         if motivation.clock[0] >= motivation.horizon:
             motivation.random = self._beside.random
+            motivation.attend()
             told = motivation.close(ONE, paid.entropy)
             info["surprise_stretch"] = {name: values[0].tolist() for name, values in told.items()}
             motivation.again(ONE)

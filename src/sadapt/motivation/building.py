@@ -18,8 +18,8 @@ from sadapt.registry import Choice, Own, made
 
 ADAPTING = {"bandit": "race", "feedback": "surprise"}
 """How S-Adapt chooses its arm unless told otherwise, in training and in the wrappers; the paper has ucb and entropy."""
-IN_STREAMS = {"bandit": "cusum"}
-"""What is other in a stream, where arms change."""
+IN_STREAMS = {"bandit": "regimes"}
+"""What is other in a stream, where regimes change."""
 ADAPTING_WITH: dict[str, dict[str, Any]] = {"bandit": {"race_lead": 0.02}, "feedback": {"signed": True}}
 """Settings that go with these parts, by kind, and not with others in their place."""
 

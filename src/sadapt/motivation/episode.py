@@ -101,7 +101,14 @@ class EpisodeRules(NamedTuple):
     """What is told of an episode."""
     clock: Callable[[Array], Array]
     """`clock(t)`: the time that the policy sees."""
+    bandit: Callable[[], BanditState]
+    """The bandit's state, or those of all groups, before the first choice."""
     stream: Stream | None = None
+
+    def told(self, each: Any) -> Any:
+        """Of what every group has, a bandit or a random agent, that of the group that is told of: the first."""
+        grouped = self.stream is not None and self.stream.groups > 1
+        return jax.tree.map(lambda x: x[0], each) if grouped else each
 
 
 class Stream(NamedTuple):
@@ -111,6 +118,12 @@ class Stream(NamedTuple):
     random_envs: int
     rejoin: Callable[[Episode, Fresh], Episode]
     """`rejoin(episode, fresh)`: theta goes on in a world that had to be started afresh."""
+    unheard: Callable[[], RandomAgent]
+    """The random agent, or those of all groups, before the first stretch has ended."""
+    groups: int = 1
+    """Of worlds in the same regime, each with a bandit and random worlds of its own."""
+    paid: Callable[[RandomAgent, Array], Array] = lambda random, surprise: surprise
+    """`paid(random agent, surprise) -> surprise` as it is paid for, of the worlds that are learned in."""
 
 
 class Terms(NamedTuple):
@@ -173,6 +186,7 @@ def episodes(
         horizon=last,
         measures=terms.measures,
         clock=terms.clock,
+        bandit=bandit.init,
     )
 
 
@@ -252,6 +266,8 @@ def judged(
 ) -> tuple[BanditState, Summary, Array]:
     """The bandit that has heard of what closed and chosen anew, what is told of it, and the arms."""
     f = jax.vmap(terms.feedback.hear, in_axes=(0, None, 0))(told, random, arm)
+    if terms.bandit.attend is not None:
+        state = terms.bandit.attend(state, random)
     state = tell(terms.bandit, state, arm, f, closed)
     state, arms = terms.choose(key, state, closed)
     summary = Summary(closed=closed, arm=arm, measures=compared(terms.measures, told, random, f, arm))

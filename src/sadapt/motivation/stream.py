@@ -6,12 +6,16 @@ a shock, and theta goes on. The random agent is a stream too: some worlds beside
 stretch is compared with theirs at the same time. What they came to before would not do: after a change of the world it
 is off in one direction, which speaks for one arm and against the other. *Scouts* are worlds that keep to one arm for
 ever: the arm that nobody would choose now is learned and heard of all the same.
+
+*Groups* are streams side by side: worlds in the same regime at all times, with a bandit and random worlds of their own.
+What they have in common is the learner, which so sees all regimes at any time and forgets none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,11 +40,12 @@ from sadapt.motivation.episode import (
     judged,
     look,
 )
-from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, at_once
+from sadapt.motivation.feedback import COMPARED, Feedback, RandomAgent, at_once, unheard
 from sadapt.motivation.marginals import MAX_COUNT, Marginal
-from sadapt.motivation.sharing import choose
+from sadapt.motivation.sharing import by_group, choose, grouped, stay, ungrouped
 
 Array = jax.Array
+Told = dict[str, Array]
 
 
 class Stretches(NamedTuple):
@@ -51,7 +56,13 @@ class Stretches(NamedTuple):
     random_envs: int
     """Worlds that always act at random."""
     scouts: int = 0
-    """Worlds of each arm, the first ones, that always play it."""
+    """Worlds of each arm, the first ones of a group, that always play it."""
+    groups: int = 1
+    """Streams side by side."""
+    stay: bool = False
+    """Whether worlds stay on their arms as far as the bandit's choices allow: theta is then less of a mixture."""
+    relative: bool = False
+    """Whether surprise is paid in units of what the random agent has now."""
 
 
 def stream(
@@ -84,18 +95,51 @@ def stream(
         clock=lambda t: filled(jnp.minimum(t, MAX_COUNT)),
         choose=partial(choose_beside, bandit, stretches.scouts),
     )
+    groups = stretches.groups
     return EpisodeRules(
         begin=partial(begin, terms),
         absorb=partial(absorb, terms),
         settle=partial(settle, terms, stretches),
-        choose=terms.choose,
+        choose=partial(choose_all, terms, groups),
         look=partial(look, terms),
         restarts=lambda t, terminated: terminated,
         horizon=horizon,
         measures=terms.measures,
         clock=terms.clock,
-        stream=Stream(stretches.steps, stretches.random_envs, partial(rejoin, terms)),
+        bandit=bandit.init if groups == 1 else partial(several, bandit.init, groups),
+        stream=Stream(
+            stretches.steps,
+            stretches.random_envs,
+            partial(rejoin, terms),
+            unheard=unheard if groups == 1 else partial(several, unheard, groups),
+            groups=groups,
+            **({"paid": partial(relative, groups)} if stretches.relative else {}),
+        ),
     )
+
+
+def several(init: Callable[[], Any], groups: int) -> Any:
+    """A state for every group."""
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (groups, *jnp.shape(x))), init())
+
+
+def relative(groups: int, random: RandomAgent, surprise: Array) -> Array:
+    """(surprise - x_rand) / max(|x_rand|, deviation of x_rand) of the latest stretch: what the bandit hears, by steps.
+
+    What a regime adds to every step, or multiplies it by, is the random agent's too. Before its first stretch: 0.
+    """
+    each = jax.tree.map(lambda x: jnp.repeat(x, len(surprise) // groups), random)
+    assert each.unit is not None
+    unit = jnp.where(each.unit["surprise"] > 0, each.unit["surprise"], 1.0)
+    return jnp.where(each.weight > 0, (surprise - each.mean["surprise"]) / unit, 0.0)
+
+
+def choose_all(terms: Terms, groups: int, key: Array, state: BanditState, wanted: Array) -> tuple[BanditState, Array]:
+    """The arms of all worlds that want one, by the bandits of their groups."""
+    if groups == 1:
+        return terms.choose(key, state, wanted)
+    state, arms = by_group(terms.choose, groups)(key, state, grouped(wanted, groups))
+    return state, ungrouped(arms)
 
 
 def scouted(arms: int, scouts: int, worlds: int) -> np.ndarray:
@@ -118,6 +162,12 @@ def rejoin(terms: Terms, episode: Episode, fresh: Fresh) -> Episode:
     return episode._replace(world=fresh.world, obs=terms.env.stacked(fresh.obs), marginal=theta)
 
 
+def first_told(summary: Summary) -> Summary:
+    """All groups' summaries as one in which the first group alone is told of, since the others' regimes are others."""
+    closed = summary.closed.at[1:].set(False)
+    return ungrouped(summary._replace(closed=closed, random=None))._replace(random=summary.random)
+
+
 def settle(
     terms: Terms,
     stretches: Stretches,
@@ -132,7 +182,14 @@ def settle(
 
     All worlds have begun together and none is ever reset, so that they are at the same step.
     """
-    others = stretches.random_envs
+    others, groups = stretches.random_envs, stretches.groups
+
+    def one_group(key: Array, state: BanditState, arm: Array, mine: Told, random: Told) -> Any:
+        now = at_once(random, jnp)
+        state, summary, arms = judged(terms, key, state, now, arm, mine, jnp.ones(len(arm), bool))
+        decides = jnp.asarray(scouted(terms.bandit.arms, stretches.scouts, len(arms)) < 0)
+        arms = stay(terms.bandit.arms, arm, arms) if stretches.stay else arms
+        return state, summary._replace(random=now, closed=decides), arms
 
     def some(state: BanditState) -> tuple[BanditState, Summary, Array]:
         told = ended_measures(
@@ -140,12 +197,14 @@ def settle(
             ended._replace(t=jnp.full_like(ended.t, stretches.steps)),
             jax.vmap(terms.marginal.entropy)(ended.marginal),
         )
-        now = at_once({name: told[name][-others:] for name in COMPARED}, jnp)
-        mine = {name: values[:-others] for name, values in told.items()}
-        everywhere = jnp.ones_like(closed[:-others])
-        state, summary, arms = judged(terms, key, state, now, ended.arm[:-others], mine, everywhere)
-        decides = jnp.asarray(scouted(terms.bandit.arms, stretches.scouts, len(arms)) < 0)
-        return state, summary._replace(random=now, closed=decides), jnp.concatenate([arms, ended.arm[-others:]])
+        mine = (ended.arm[:-others], {name: values[:-others] for name, values in told.items()})
+        given = (*mine, {name: told[name][-others:] for name in COMPARED})
+        if groups > 1:
+            given = grouped(given, groups)
+        state, summary, arms = by_group(one_group, groups)(key, state, *given)
+        if groups > 1:
+            summary, arms = first_told(summary), ungrouped(arms)
+        return state, summary, jnp.concatenate([arms, ended.arm[-others:]])
 
     def none(state: BanditState) -> tuple[BanditState, Summary, Array]:
         empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(some, state)[1])

@@ -6,6 +6,7 @@ from sadapt.motivation.bandits.cusum import CusumSettings, cusum
 from sadapt.motivation.bandits.d3rb import D3RBSettings, d3rb
 from sadapt.motivation.bandits.discounted import DiscountedSettings, discounted
 from sadapt.motivation.bandits.race import RaceSettings, race
+from sadapt.motivation.bandits.regimes import RegimesSettings, regimes
 from sadapt.motivation.bandits.ucb import UCBSettings, from_settings
 from sadapt.motivation.feedback import FeedbackSettings, of_entropy, of_surprise
 from sadapt.motivation.marginals.auto import AutoSettings, auto
@@ -35,3 +36,4 @@ register("bandit", "d3rb", d3rb, D3RBSettings)
 register("bandit", "race", race, RaceSettings)
 register("bandit", "discounted", discounted, DiscountedSettings)
 register("bandit", "cusum", cusum, CusumSettings)
+register("bandit", "regimes", regimes, RegimesSettings)

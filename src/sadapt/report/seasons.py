@@ -1,7 +1,8 @@
 """How well an agent follows a world whose season changes: on the right arm, how soon after a change, at what loss.
 
 Season i is arm i's: the first is S-Max's, the second S-Min's. A season's rows of metrics are those between two rows in
-which it changed; of a run's seasons the later half counts, when its arms have been learned.
+which it changed; of a run's seasons the last five
+count, when its arms have been learned, and both seasons weigh alike.
 
     right     share of the decisions on the season's arm, after its first tenth
     recovery  share of the season until nine tenths of the decisions are there; 1 if they never are
@@ -18,12 +19,14 @@ import numpy as np
 
 from sadapt.motivation.objectives import ARMS, OBJECTIVES
 from sadapt.report.statistics import Interval, interval
-from sadapt.report.stored import Group
+from sadapt.report.stored import Group, Results
 
 SETTLED = 0.1
 """Share of a season within which an agent should have found its arm."""
 NEARLY = 0.9
 """Share of the decisions that counts as found."""
+COUNTED = 5
+"""Seasons of a run that count, the last ones."""
 COLUMNS = ("season", "changes")
 """What a world with seasons counts."""
 
@@ -50,11 +53,11 @@ class Followed(NamedTuple):
 
 
 def seasons_of(season: np.ndarray, changes: np.ndarray) -> list[Season]:
-    """The later half of the seasons of one run, from each row's share of the second season and its changes."""
+    """The seasons of one run that count, from each row's share of the second season and its changes."""
     inside = np.isfinite(season) & (changes == 0)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(int)))
     found = [Season(round(float(season[a])), np.arange(a, b)) for a, b in edges.reshape(-1, 2)]
-    return found[len(found) // 2 :]
+    return found[-COUNTED:]
 
 
 def followed(groups: Mapping[str, Group], oracle: str = "oracle") -> list[Followed]:
@@ -86,7 +89,11 @@ def _over(group: Group, measure: Measure, number: int | None = None) -> np.ndarr
     for place in range(len(group.seeds)):
         columns = {name: values[place] for name, values in group.columns.items()}
         some = seasons_of(columns["season"] / columns["length"], columns["changes"])
-        found.append(np.mean([measure(columns, each) for each in some if number in (None, each.number)]))
+        each_season: dict[int, list[float]] = {}
+        for each in some:
+            if number in (None, each.number):
+                each_season.setdefault(each.number, []).append(measure(columns, each))
+        found.append(np.mean([float(np.mean(values)) for values in each_season.values()] or [np.nan]))
     return np.array(found)
 
 
@@ -121,3 +128,29 @@ def _regret(best: np.ndarray, mine: np.ndarray, worse: np.ndarray) -> np.ndarray
     top = best.mean(axis=-1)
     found: np.ndarray = (top - mine.mean(axis=-1)) / (top - worse.mean(axis=-1))
     return found
+
+
+def by_agent(results: Results) -> dict[str, Group]:
+    """The runs in worlds with seasons, by the names that the table calls their agents."""
+    found: dict[str, Group] = {}
+    for group in results.all_groups():
+        if all(name in group.columns for name in COLUMNS):
+            found.setdefault(_named(group), _on_one_arm(group))
+    return found
+
+
+def _on_one_arm(group: Group) -> Group:
+    """A single objective's group with the share of decisions that it makes on S-Min: all or none."""
+    row = OBJECTIVES[group.agent.objective]
+    if row.arm is None or not row.intrinsic:
+        return group
+    return group._replace(columns={**group.columns, "alpha": np.full_like(group.columns["step"], row.arm)})
+
+
+def _named(group: Group) -> str:
+    title = OBJECTIVES[group.agent.objective].title
+    if not OBJECTIVES[group.agent.objective].adaptive:
+        return title
+    if group.settings["bandit"]["kind"] == "told":
+        return "oracle"
+    return title if group.settings["motivation"]["stream"] else f"{title}, episodes"

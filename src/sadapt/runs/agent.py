@@ -219,17 +219,19 @@ def _agent_in(folder: RunFolder, tensors: dict[str, np.ndarray], facts: dict[str
     known = {**facts, "settings": settings, "random": _random(tensors), "arms": None}
     known["warnings"] = list(folder.warnings)
     agent = _agent(params, known, str(folder), own)
-    bandit = agent.program.parts.bandit
-    standing = bandit.standing(checkpoint.tree_like(jax.eval_shape(bandit.init), _below(BANDIT, tensors)))
+    bandit, rules = agent.program.parts.bandit, agent.program.rules
+    stored = checkpoint.tree_like(jax.eval_shape(rules.bandit), _below(BANDIT, tensors))
+    standing = bandit.standing(rules.told(stored))
     agent.facts["arms"] = {name: np.asarray(part).tolist() for name, part in standing._asdict().items()}
     return agent
 
 
 def _random(tensors: dict[str, np.ndarray]) -> dict[str, dict[str, Any]]:
-    """The random agent, in the types that JSON knows; of a checkpoint of before, its entropy alone."""
+    """The random agent, or that of the first group, in the types that JSON knows; of old checkpoints, its entropy."""
     if "h_random" in tensors:
         return as_plain(known_by_entropy(float(tensors["h_random"])))
-    found = RandomAgent(*(_below(f"random/{part}/", tensors) for part in MEASURED))
+    held = [_below(f"random/{part}/", tensors) for part in MEASURED]
+    found = RandomAgent(*({name: np.ravel(x)[0] for name, x in each.items()} for each in held))
     try:
         return as_plain(found)
     except (KeyError, TypeError, ValueError) as error:

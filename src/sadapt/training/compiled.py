@@ -34,8 +34,14 @@ def answer_worlds(prog: Program, state: TrainState, actions: Array) -> Answer:
 
 
 def fresh_worlds(prog: Program, key: Array) -> Fresh:
-    """As many worlds as run side by side, just reset."""
-    return Fresh(*jax.vmap(_world(prog).reset)(jax.random.split(key, prog.worlds)))
+    """As many worlds as run side by side, just reset; those of a group in the same regime."""
+    world, stream, keys = _world(prog), prog.rules.stream, jax.random.split(key, prog.worlds)
+    if stream is None or stream.groups == 1 or world.reset_in is None:
+        return Fresh(*jax.vmap(world.reset)(keys))
+    words = jax.random.bits(jax.random.fold_in(key, 1), (stream.groups,), jnp.uint32)
+    sizes = (prog.sizes.num_envs, stream.random_envs)
+    mine = jnp.concatenate([jnp.repeat(words, size // stream.groups) for size in sizes])
+    return Fresh(*jax.vmap(world.reset_in)(keys, mine))
 
 
 def one_step(prog: Program, state: TrainState) -> TrainState:

@@ -64,7 +64,8 @@ def _require_finite_feedback(prog: Program, state: TrainState) -> None:
         return
     what = "is not a number" if math.isnan(tally.measures["feedback"]) else "is infinite"
     means = {name: float(tally.measures[name]) / ended for name in COMPARED}
-    told = ", ".join(f"{name} {mean:g} (random {float(state.random.mean[name]):g})" for name, mean in means.items())
+    random = prog.rules.told(state.random)
+    told = ", ".join(f"{name} {mean:g} (random {float(random.mean[name]):g})" for name, mean in means.items())
     raise Diverged(
         f"the feedback of an episode among the last {ended:,} (up to episode {int(state.ended):,}, step "
         f"{int(state.step):,}) {what}: their means are {told} in {prog.env.name}. A bandit cannot continue from there; "

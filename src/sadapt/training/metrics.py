@@ -42,7 +42,8 @@ def charts(prog: Program) -> dict[str, str]:
 
 def row(prog: Program, state: TrainState, *, steps_per_second: float | None = None) -> Row:
     """The interval that ends in `state`, summed up in its tally."""
-    tally, standing = jax.device_get((state.tally, prog.parts.bandit.standing(state.bandit)))
+    told_of = prog.parts.bandit.standing(prog.rules.told(state.bandit)), prog.rules.told(state.random)
+    tally, standing, random = jax.device_get((state.tally, *told_of))
     ended, updates = int(tally.episodes), int(tally.updates)
     adaptive = prog.parts.objective.adaptive
 
@@ -60,8 +61,8 @@ def row(prog: Program, state: TrainState, *, steps_per_second: float | None = No
         "episodes": int(state.ended),
         **({} if prog.rules.stream is None else {"decisions": int(state.ended)}),
         **told,
-        "h_random": float(state.random.mean["entropy"]),
-        "surprise_random": float(state.random.mean["surprise"]),
+        "h_random": float(random.mean["entropy"]),
+        "surprise_random": float(random.mean["surprise"]),
         "alpha": mean(tally.arm, ended) if adaptive else None,
         **heard,
         "mu_max": arm(standing.means, 0),

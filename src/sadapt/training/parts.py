@@ -33,6 +33,10 @@ CHUNK, CHUNK_OUTSIDE = 16_384, 1_024
 """Environment steps between looks at the clock, about half a second's worth in JAX and outside of it."""
 
 
+GROUPS = 8
+"""Streams side by side in a world with regimes, if nothing is asked for."""
+
+
 class Sizes(NamedTuple):
     """How much of everything."""
 
@@ -75,9 +79,16 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
     on_death = env.on_death if wanted.on_death == "auto" else wanted.on_death
     ends: Any = {"feedback": feedback, "on_death": on_death, "horizon": horizon, "death_is_terminal": not row.intrinsic}
     if wanted.stream:
-        stretches = stretches_of(horizon, wanted)._replace(scouts=scouts_of(row, settings))
+        stretches = stretches_of(horizon, wanted)._replace(
+            scouts=scouts_of(row, env, settings),
+            groups=groups_of(env, settings),
+            stay=wanted.stay,
+            relative=wanted.relative and row.reward == "surprise",
+        )
         rules = stream(env, marginal, bandit, stretches=stretches, **ends)
-        normaliser = build_normaliser(row, 1, wanted, half_life=remembered(horizon, wanted))
+        # Regimes add to every reward, and what is added must fade; in units of the random agent they do not.
+        fades = math.inf if stretches.relative else remembered(horizon, wanted)
+        normaliser = build_normaliser(row, 1, wanted, half_life=fades)
     else:
         rules = episodes(env, marginal, bandit, horizon_is_terminal=wanted.horizon_is_terminal(row), **ends)
         normaliser = build_normaliser(row, rules.horizon, wanted)
@@ -132,12 +143,27 @@ def stretches_of(horizon: int, wanted: MotivationSettings) -> Stretches:
     return Stretches(steps=steps, random_envs=wanted.random_envs)
 
 
-def scouts_of(row: Objective, settings: Settings) -> int:
-    """Worlds of each arm that keep to it, where a bandit chooses between them for the others."""
-    scouts = settings.motivation.scouts if row.adaptive else 0
-    if scouts and len(ARMS) * scouts >= settings.num_envs:
+def groups_of(env: AnyEnv, settings: Settings) -> int:
+    """Streams side by side: as many as are asked for, or as can be where nothing is; one without regimes to share."""
+    wanted, worlds, beside = settings.motivation.groups, settings.num_envs, settings.motivation.random_envs
+    if not isinstance(env, Env) or env.reset_in is None:
+        return 1
+    if wanted is None:
+        return max(number for number in range(1, GROUPS + 1) if worlds % number == beside % number == 0)
+    if worlds % wanted or beside % wanted:
         raise UserError(
-            f"--scouts {scouts} takes {len(ARMS) * scouts} of the {settings.num_envs} parallel worlds, and none is "
+            f"--groups {wanted} must divide the parallel worlds and the random ones, of which there are {worlds} and "
+            f"{beside}: change it, --num-envs or --random-envs"
+        )
+    return wanted
+
+
+def scouts_of(row: Objective, env: AnyEnv, settings: Settings) -> int:
+    """Worlds of each arm and group that keep to it, where a bandit chooses between them for the others."""
+    scouts, worlds = settings.motivation.scouts if row.adaptive else 0, settings.num_envs // groups_of(env, settings)
+    if scouts and len(ARMS) * scouts >= worlds:
+        raise UserError(
+            f"--scouts {scouts} takes {len(ARMS) * scouts} of the {worlds} parallel worlds, and none is "
             "left to choose for: lower it, or raise --num-envs"
         )
     return scouts
@@ -216,7 +242,7 @@ def feedback_of(env: Facts, choice: Choice, own: Own) -> Feedback:
     return feedback
 
 
-def bandit_of(env: Facts, row: Objective, settings: Settings, own: Own) -> Bandit:
+def bandit_of(env: AnyEnv, row: Objective, settings: Settings, own: Own) -> Bandit:
     """The run's bandit, as patient as the settings ask for."""
     bandit = build_bandit(row, settings.bandit, own)
     if not row.adaptive:
@@ -225,6 +251,8 @@ def bandit_of(env: Facts, row: Objective, settings: Settings, own: Own) -> Bandi
         contracts.check_bandit(settings.bandit.name, bandit, len(ARMS))
     horizon, wanted = settings.horizon or env.horizon, settings.motivation
     ahead = settings.planned / (stretches_of(horizon, wanted).steps if wanted.stream else horizon)
+    if wanted.stream:
+        ahead /= groups_of(env, settings)
     return patient(bandit, round(settings.motivation.bandit_patience * ahead))
 
 

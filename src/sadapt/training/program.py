@@ -16,7 +16,7 @@ from sadapt.envs.base import AnyEnv
 from sadapt.learners.base import Learner, LearnerState
 from sadapt.motivation.bandits import BanditState
 from sadapt.motivation.episode import Answer, Episode, EpisodeRules, Fresh
-from sadapt.motivation.feedback import RandomAgent, unheard, with_units
+from sadapt.motivation.feedback import RandomAgent, with_units
 from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.normalisation import NormaliserState
 from sadapt.motivation.objectives import payment
@@ -127,9 +127,9 @@ def init(parts: Parts, key: Array, fresh: Fresh, random: RandomAgent) -> TrainSt
     """The state before the first step."""
     key_learner, key_arms, key_run, key_world = jax.random.split(key, 4)
     rules, learner = parts.rules, parts.learner
-    bandit, arms = rules.choose(key_arms, parts.bandit.init(), jnp.ones(parts.sizes.num_envs, bool))
+    bandit, arms = rules.choose(key_arms, rules.bandit(), jnp.ones(parts.sizes.num_envs, bool))
     if rules.stream is not None:
-        random = unheard()
+        random = rules.stream.unheard()
         arms = jnp.concatenate([arms, jnp.zeros(rules.stream.random_envs, arms.dtype)])
     begun = jax.vmap(rules.begin)(fresh, arms)
     return TrainState(
@@ -165,6 +165,8 @@ def observe(parts: Parts, state: TrainState, actions: Array, answer: Answer) -> 
     bandit, begun, summary = rules.settle(key_arms, state.bandit, state.random, after, transition.closed, answer.fresh)
     # Where nothing is reset, a step on one arm is still not followed by one on another.
     transition = learned(parts, transition._replace(closed=transition.closed | (begun.arm != transition.arm)))
+    if rules.stream is not None:
+        transition = transition._replace(surprise=rules.stream.paid(state.random, transition.surprise))
     raw = payment(parts.objective, transition.arm, transition.surprise, transition.extrinsic)
     return state._replace(
         key=key,

@@ -35,6 +35,12 @@ class MotivationSettings(PaymentSettings, MemorySettings):
     """Additional worlds that always act at random, for comparison with a stream; nothing learns from them."""
     scouts: Whole = 0
     """Parallel worlds of S-Adapt's stream that always play S-Max, and as many S-Min, so that both stay learned."""
+    groups: Count | None = None
+    """Streams side by side in a world with regimes, each with its own bandit and random worlds; by default 8."""
+    stay: bool = True
+    """Whether parallel worlds of a stream stay on their arms as far as the bandit's choices allow."""
+    relative: bool = True
+    """Whether a stream pays surprise in units of what the random worlds have now, so that regimes weigh alike."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import pytest
 from sadapt.errors import UserError
 from sadapt.motivation.bandits import Bandit, patient, ucb
 from sadapt.motivation.bandits.base import Standing
+from sadapt.motivation.bandits.race import race
 
 
 @pytest.mark.parametrize("xp", [np, jnp])
@@ -59,7 +60,7 @@ def test_episodes_under_way_at_the_end_of_the_patience_are_heard():
     np.testing.assert_array_equal(current.pending, [0, 0])
 
 
-def test_bandits_that_keep_no_means_cannot_be_patient():
+def test_bandits_that_do_not_count_what_is_under_way_cannot_be_patient():
     nothing = np.zeros(2, np.float32)
     thompson = Bandit(
         init=lambda: nothing,
@@ -70,5 +71,22 @@ def test_bandits_that_keep_no_means_cannot_be_patient():
         arms=2,
     )
     assert patient(thompson, 0, xp=np) is thompson
-    with pytest.raises(UserError, match="means and counts"):
+    with pytest.raises(UserError, match="count what is under way"):
         patient(thompson, 3, xp=np)
+
+
+def test_a_bandit_that_forgets_by_itself_hears_everything_and_takes_turns_first():
+    bandit, plain = patient(race(2, xp=np), 20, xp=np), race(2, xp=np)
+    state, beside, draws = bandit.init(), plain.init(), np.array([0.2, 0.7], np.float32)
+    picked = []
+    for _ in range(20):
+        state, arm = bandit.select(draws, state)
+        picked.append(int(arm))
+        heard = np.float32(0.9 if arm == 0 else 0.1) + np.float32(0.01) * len(picked)
+        state, beside = bandit.update(state, arm, heard), plain.update(beside, arm, heard)
+    assert picked == [1, 0] * 10
+    np.testing.assert_array_equal(state.means, beside.means)
+    for _ in range(5):
+        state, arm = bandit.select(draws, state)
+        assert arm == plain.select(draws, beside._replace(pending=state.pending))[1] == 0
+        state = bandit.abandon(state, arm)

@@ -35,6 +35,9 @@ class Bandit(NamedTuple):
     arms: int
     errors: Callable[[BanditState], Any] | None = None
     """`errors(state)`: standard errors of the means, for bandits that know them."""
+    attend: Callable[[BanditState, Any], BanditState] | None = None
+    """`attend(state, random agent) -> state`: what a random agent has now, before its stretch is heard of; in streams,
+    for bandits that go by it."""
 
 
 def begun(state: BanditState, arm: Any, xp: Any) -> BanditState:

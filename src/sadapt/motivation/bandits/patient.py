@@ -11,21 +11,22 @@ from sadapt.motivation.bandits.ucb import MeansState
 
 
 def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
-    """The arms take turns in the first `episodes`, which are then forgotten.
+    """The arms take turns in the first `episodes`, which are then forgotten, unless the bandit forgets by itself.
 
     While the learner knows nothing, feedback shows which arm is learned first, not which one is worth more.
     """
     if episodes <= 0:
         return bandit
     xp = array_module(xp)
-    if not isinstance(bandit.init(), MeansState):
-        raise UserError("patience is for bandits that keep means and counts, like ucb: use 0 with others")
+    first = bandit.init()
+    if not hasattr(first, "pending"):
+        raise UserError("patience is for bandits that count what is under way (pending), like ucb: use 0 with others")
+    if not isinstance(first, MeansState):
+        return by_turns(bandit, episodes, xp)
 
     def select(draws: Any, state: MeansState) -> tuple[MeansState, Any]:
-        pulls = state.counts.astype(xp.float32) + state.pending
-        turn = xp.argmax(xp.where(pulls == xp.min(pulls), draws, xp.float32(-1)))
-        chosen = bandit.select(draws, state)[1]
-        arm = xp.where(state.heard < episodes, turn.astype(xp.int32), chosen)
+        turn, chosen = next_in_turn(draws, state.counts, state.pending, xp), bandit.select(draws, state)[1]
+        arm = xp.where(state.heard < episodes, turn, chosen)
         return begun(state, arm, xp), arm
 
     def update(state: MeansState, arm: Any, feedback: Any) -> MeansState:
@@ -35,3 +36,21 @@ def patient(bandit: Bandit, episodes: int, *, xp: Any = None) -> Bandit:
         return after._replace(**{name: xp.where(over, xp.zeros_like(x), x) for name, x in known.items()})
 
     return bandit._replace(select=select, update=update)
+
+
+def by_turns(bandit: Bandit, episodes: int, xp: Any) -> Bandit:
+    """The bandit hears of everything, and is asked only after so many episodes."""
+
+    def select(draws: Any, state: Any) -> tuple[Any, Any]:
+        counts = bandit.standing(state).counts
+        turn, chosen = next_in_turn(draws, counts, state.pending, xp), bandit.select(draws, state)[1]
+        arm = xp.where(xp.sum(counts) < episodes, turn, chosen)
+        return begun(state, arm, xp), arm
+
+    return bandit._replace(select=select)
+
+
+def next_in_turn(draws: Any, counts: Any, pending: Any, xp: Any) -> Any:
+    """The arm that was pulled least; any of those where there are several."""
+    pulls = counts.astype(xp.float32) + pending
+    return xp.argmax(xp.where(pulls == xp.min(pulls), draws, xp.float32(-1))).astype(xp.int32)
