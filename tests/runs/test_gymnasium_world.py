@@ -9,6 +9,7 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 
 from sadapt import api
 from sadapt.cli import main
@@ -144,11 +145,22 @@ def test_a_plain_script_with_a_world_in_it_is_run_once(tmp_path):
 def test_acting_is_compiled_once_for_all_episodes(tmp_path, monkeypatch):
     words = {**SMALL, "num_envs": 1, "minibatch_size": 8, "total_timesteps": 64, "horizon": 5}
     run = api.train("gym:Corridor-v0", imports=OWN, out=tmp_path / "run", options=QUIET, **words)
-    traced = []
-    act_in = Agent.act_in
-    monkeypatch.setattr(Agent, "act_in", lambda *given: traced.append(1) or act_in(*given))
+    traced, act_in = [], Agent.act_in
+
+    def counted(*given):
+        traced.append(given)
+        return act_in(*given)
+
+    monkeypatch.setattr(Agent, "act_in", counted)
     assert api.evaluate(run, episodes=4).episodes == 4
     assert len(traced) == 2  # the agent's own acting and Random's
+
+
+@pytest.mark.parametrize("call", [api.train, api.probe])
+@pytest.mark.parametrize("given", [CartPoleEnv, CartPoleEnv()], ids=["class", "object"])
+def test_an_environment_itself_is_answered_with_how_to_name_it(call, given):
+    with pytest.raises(UserError, match=r"register it with gymnasium.register and give its id as 'gym:ID'"):
+        call(given)
 
 
 @pytest.mark.parametrize(
