@@ -41,7 +41,7 @@ from sadapt.studies import (
     write_report,
 )
 from sadapt.training.memory import require_episodes
-from sadapt.training.parts import env_of, marginal_of
+from sadapt.training.parts import env_of, marginal_of, no_world
 from sadapt.training.presets import preset as preset_settings
 from sadapt.training.settings import Settings
 
@@ -282,7 +282,7 @@ def probe(
     elif isinstance(env, Env | HostEnv):
         wanted, world = all_changed(Settings(world=OWN + env.name), {**named, **changes}), env  # type: ignore[arg-type]
     else:
-        raise UserError(f"probe plays a world: its name, an Env or a HostEnv; got {env!r}")
+        raise no_world(env)
     found: Marginal = marginal_of(world, wanted.marginal, own)
     episodes = checked(field_of(Count), "episodes", episodes)
     if isinstance(world, Env):

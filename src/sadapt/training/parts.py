@@ -206,12 +206,21 @@ def at_random(given: Parts) -> Parts:
     return given._replace(objective=OBJECTIVES["random"], normaliser=unnormalised(), learner=idle(given.task))
 
 
+def no_world(given: Any) -> UserError:
+    """The refusal of what is not a world; an environment of Gymnasium's is told how to become one."""
+    hint = ": register it with gymnasium.register and give its id as 'gym:ID'"
+    return UserError(
+        f"env is {given!r}; it must be the name of a world, an Env or a HostEnv"
+        + (hint if all(hasattr(given, each) for each in ("reset", "step", "render")) else "")
+    )
+
+
 def env_of(settings: Settings, own: Own) -> AnyEnv:
     """The run's world: as it was handed over, or by its name."""
     if "env" in own:
         env = own["env"]
         if not isinstance(env, Env | HostEnv):
-            raise UserError(f"env is {env!r}; it must be the name of a world, an Env or a HostEnv")
+            raise no_world(env)
     elif settings.env.startswith(OWN):
         raise UserError(
             f"this run's world was passed in Python ({settings.env}) and is not registered: pass it again "
