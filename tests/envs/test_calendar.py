@@ -139,6 +139,7 @@ def test_worlds_with_seasons_can_be_in_a_group():
         env = make_any(name)
         keys = jax.random.split(jax.random.key(0), 8)
         words = jnp.array([5, 5, 5, 5, 6, 6, 7, 8], jnp.uint32)
+        assert env.reset_in is not None
         state, _ = jax.vmap(env.reset_in)(keys, words)
         assert len(set(state.calendar.left[:4].tolist())) == 1
         assert len(set(state.calendar.left.tolist())) > 1

@@ -9,6 +9,7 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 
 from sadapt import api
 from sadapt.cli import main
@@ -186,6 +187,13 @@ def test_acting_is_compiled_once_for_all_episodes(tmp_path, monkeypatch):
     monkeypatch.setattr(Agent, "act_in", counted)
     assert api.evaluate(run, episodes=4).episodes == 4
     assert len(traced) == 2  # the agent's own acting and Random's
+
+
+@pytest.mark.parametrize("call", [api.train, api.probe])
+@pytest.mark.parametrize("given", [CartPoleEnv, CartPoleEnv()], ids=["class", "object"])
+def test_an_environment_itself_is_answered_with_how_to_name_it(call, given):
+    with pytest.raises(UserError, match=r"register it with gymnasium.register and give its id as 'gym:ID'"):
+        call(given)
 
 
 @pytest.mark.parametrize(

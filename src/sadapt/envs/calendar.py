@@ -38,8 +38,8 @@ class Calendar(NamedTuple):
 class Seasons(NamedTuple):
     """How seasons follow each other."""
 
-    begin: Callable[[Array, Array | None], Calendar]
-    """`begin(key, group)`: the first season, either one; that of the group where there is one."""
+    begin: Callable[..., Calendar]
+    """`begin(key, group=None)`: the first season, either one; that of the group where there is one."""
     tick: Callable[[Array, Calendar], tuple[Calendar, Array]]
     """`tick(key, calendar) -> (calendar, changed)`: one step more, which may be the first of another season."""
 
