@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sadapt import zoo
 from sadapt.envs.table import described
 from sadapt.envs.table import names as world_names
-from sadapt.errors import Stop
+from sadapt.errors import Stop, UserError
 from sadapt.fields import unknown_name
 from sadapt.registry import import_modules
 from sadapt.runs import listing
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sadapt.experiments.claims import Claim
     from sadapt.report.adaptation import Adaptation
     from sadapt.report.page.gather import Study
+    from sadapt.report.seasons import Followed
 
 Folder = str | Path
 
@@ -138,6 +139,22 @@ def adaptation(results: Folder, *, learner: str = "pqn") -> list[Adaptation]:
     from sadapt.report.stored import load
 
     return list(measured(load(results), learner=learner))
+
+
+def seasons(results: Folder, *, figure: Folder | None = None, imports: Sequence[str] = ()) -> list[Followed]:
+    """Measures how well agents follow a world whose season changes, as `sadapt seasons` does; may draw it, too."""
+    import_modules(imports)
+    from sadapt.report.seasons import by_agent, followed
+    from sadapt.report.stored import load
+
+    groups = by_agent(load(results))
+    if not groups:
+        raise UserError(f"{results} has no runs in a world with seasons: `sadapt sweep seasons` makes some")
+    if figure is not None:
+        from sadapt.report.seasons_picture import draw
+
+        draw(groups, Path(figure))
+    return followed(groups)
 
 
 def bench(part: str = "all", *, seconds: float = 3.0) -> list[dict[str, Any]]:

@@ -373,7 +373,7 @@ def test_ones_own_marginal_measures_the_random_agent_too():
         ({"bandit": ("ucb",)}, "it must be a name, a Bandit or a function"),
         ({"marginal": lambda spec: None}, "the marginal 'own:<lambda>' breaks its contract: its factory made None"),
         ({"bandit": lambda arms: 1 / 0}, "the bandit .* raised ZeroDivisionError"),
-        ({"bandit": by_turns, "patient_episodes": 3}, "means and counts"),
+        ({"bandit": by_turns, "patient_episodes": 3}, "bandits that count what is under way"),
         ({"bandit": by_turns, "ucb_c": 1.0}, "the bandit 'own:by_turns' has no setting 'ucb_c', which is one of ucb"),
     ],
 )

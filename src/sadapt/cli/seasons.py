@@ -10,8 +10,6 @@ import tyro
 from tyro.conf import arg
 
 from sadapt.cli.common import Flag, Imports, OptionalFile, require_suffix
-from sadapt.errors import UserError
-from sadapt.registry import import_modules
 
 MEASURES = ("right", "recovery", "value", "regret")
 
@@ -34,21 +32,12 @@ class SeasonsCommand:
     imports: Imports = ()
 
     def run(self) -> None:
-        import_modules(self.imports)
-        from sadapt.output import Column, show, show_json
-        from sadapt.report.seasons import by_agent, followed
-        from sadapt.report.stored import load
-
         if self.figure is not None:
             require_suffix("--figure", self.figure, (".png", ".svg", ".pdf"))
-        groups = by_agent(load(self.results))
-        if not groups:
-            raise UserError(f"{self.results} has no runs in a world with seasons: `sadapt sweep seasons` makes some")
-        found = followed(groups)
-        if self.figure is not None:
-            from sadapt.report.seasons_picture import draw
+        from sadapt.output import Column, show, show_json
+        from sadapt.studies import seasons
 
-            draw(groups, self.figure)
+        found = seasons(self.results, figure=self.figure, imports=self.imports)
         if self.json:
             return show_json([_record(each._asdict()) for each in found])
         spoken = lambda each: "" if each is None else f"{each.value:.2f} [{each.low:.2f}, {each.high:.2f}]"  # noqa: E731
