@@ -40,6 +40,11 @@ class Bandit(NamedTuple):
     for bandits that go by it."""
 
 
+def highest(draws: Any, scores: Any, xp: Any) -> Any:
+    """The arm with the highest score; of several, the one with the largest draw."""
+    return xp.argmax(xp.where(scores == xp.max(scores), draws, xp.float32(-1))).astype(xp.int32)
+
+
 def begun(state: BanditState, arm: Any, xp: Any) -> BanditState:
     """The state with one more episode of `arm` under way, for states that count them in `pending`."""
     return state._replace(pending=state.pending + (xp.arange(len(state.pending)) == arm).astype(xp.float32))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from sadapt.fields import Checked, Positive, Share
 from sadapt.motivation.arrays import array_module, carried
-from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun
+from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun, highest
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def d3rb(arms: int, settings: D3RBSettings = D3RBSettings(), *, xp: Any = None) 
 
     def select(draws: Any, state: D3RBState) -> tuple[D3RBState, Any]:
         balance = state.regret * xp.sqrt(state.counts.astype(xp.float32) + state.pending)
-        arm = xp.argmax(xp.where(balance == xp.min(balance), draws, xp.float32(-1))).astype(xp.int32)
+        arm = highest(draws, -balance, xp)
         return begun(state, arm, xp), arm
 
     def update(state: D3RBState, arm: Any, feedback: Any) -> D3RBState:

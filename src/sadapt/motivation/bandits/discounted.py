@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from sadapt.fields import Checked, Count, NotNegative
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.bandits.base import LEAST, Bandit, Standing, abandoned, begun, listened
+from sadapt.motivation.bandits.base import LEAST, Bandit, Standing, abandoned, begun, highest, listened
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def discounted(arms: int, settings: DiscountedSettings = DiscountedSettings(), *
         wide = xp.sqrt(xp.log(xp.maximum(xp.sum(pulls), xp.float32(1))) / xp.maximum(pulls, least))
         never = (state.counts == 0) & (state.pending == 0)
         scores = xp.where(never, xp.float32(xp.inf), state.means + xp.float32(settings.discounted_c) * spread * wide)
-        arm = xp.argmax(xp.where(scores == xp.max(scores), draws, xp.float32(-1))).astype(xp.int32)
+        arm = highest(draws, scores, xp)
         return begun(state, arm, xp), arm
 
     def update(state: DiscountedState, arm: Any, feedback: Any) -> DiscountedState:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sadapt.errors import UserError
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.bandits.base import Bandit, begun
+from sadapt.motivation.bandits.base import Bandit, begun, highest
 from sadapt.motivation.bandits.ucb import MeansState
 
 
@@ -52,5 +52,4 @@ def by_turns(bandit: Bandit, episodes: int, xp: Any) -> Bandit:
 
 def next_in_turn(draws: Any, counts: Any, pending: Any, xp: Any) -> Any:
     """The arm that was pulled least; any of those where there are several."""
-    pulls = counts.astype(xp.float32) + pending
-    return xp.argmax(xp.where(pulls == xp.min(pulls), draws, xp.float32(-1))).astype(xp.int32)
+    return highest(draws, -(counts.astype(xp.float32) + pending), xp)

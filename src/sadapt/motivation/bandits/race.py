@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from sadapt.fields import Checked, NotNegative, Share
 from sadapt.motivation.arrays import array_module
-from sadapt.motivation.bandits.base import LEAST, Bandit, Standing, abandoned, begun, listened
+from sadapt.motivation.bandits.base import LEAST, Bandit, Standing, abandoned, begun, highest, listened
 
 PRIOR = 2.0
 """Episodes of the spread over all arms that an arm's own spread begins with."""
@@ -78,7 +78,7 @@ def race(arms: int, settings: RaceSettings = RaceSettings(), *, xp: Any = None) 
         lead = xp.minimum(xp.float32(settings.race_lead), xp.sqrt((spread + spread[best]) / 2))
         out = heard & (behind > xp.maximum(xp.float32(settings.race_z) * xp.sqrt(errors + errors[best]), lead))
         pulls = xp.where(out, xp.float32(xp.inf), state.counts.astype(xp.float32) + state.pending)
-        arm = xp.argmax(xp.where(pulls == xp.min(pulls), draws, xp.float32(-1))).astype(xp.int32)
+        arm = highest(draws, -pulls, xp)
         return begun(state, arm, xp), arm
 
     def update(state: RaceState, arm: Any, feedback: Any) -> RaceState:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sadapt.errors import UserError
 from sadapt.fields import Checked, NotNegative
 from sadapt.motivation.arrays import array_module, carried
-from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun
+from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun, highest
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def ucb(arms: int = 2, *, c: float = math.sqrt(2), xp: Any = None) -> Bandit:
         log_total = xp.log(xp.maximum(xp.sum(pulls), xp.float32(1)))
         bonus = xp.float32(c) * xp.sqrt(log_total / xp.maximum(pulls, xp.float32(1)))
         scores = xp.where(pulls > 0, state.means + bonus, xp.float32(xp.inf))
-        arm = xp.argmax(xp.where(scores == xp.max(scores), draws, xp.float32(-1)))
-        return begun(state, arm, xp), arm.astype(xp.int32)
+        arm = highest(draws, scores, xp)
+        return begun(state, arm, xp), arm
 
     def update(state: MeansState, arm: Any, feedback: Any) -> MeansState:
         pulled = index == arm
