@@ -20,7 +20,7 @@ STAY, RIGHT = 0, 1
 STRETCH = 3
 
 
-def rules_of(env, *, marginal=None, on_death="end", death_is_terminal=False):
+def rules_of(env, *, marginal=None, on_death="end", death_is_terminal=False, refill=None):
     return stream(
         env,
         marginal or fading(bernoulli(env.input_shape), 4.0),
@@ -28,7 +28,7 @@ def rules_of(env, *, marginal=None, on_death="end", death_is_terminal=False):
         feedback=away_from_random("surprise", signed=True),
         on_death=on_death,
         horizon=env.horizon,
-        stretches=Stretches(steps=STRETCH, random_envs=1),
+        stretches=Stretches(steps=STRETCH, random_envs=1, refill=refill),
         death_is_terminal=death_is_terminal,
     )
 
@@ -93,6 +93,22 @@ def test_a_world_that_ends_by_itself_starts_afresh_and_theta_goes_on():
     np.testing.assert_allclose(after.marginal.ones[0, :, 0], weights @ seen, rtol=1e-5)
     assert not bool(transition.closed[0])
     assert not bool(transition.terminal[0])
+
+
+def test_a_stream_that_is_refilled_starts_its_worlds_afresh_and_theta_goes_on():
+    """After two steps to the right the first cell is seen again, in place of the third, and nobody has died."""
+    env = line(cells=4)
+    rules = rules_of(env, refill=2)
+    found = played(env, rules, [RIGHT, STAY, STAY], 3)
+    assert [each[3].world.cell.tolist() for each in found] == [[1, 0, 0], [0, 0, 0], [1, 0, 0]]
+    weights = 0.5 ** (np.arange(4)[::-1] / 4)
+    seen = np.eye(4)[[0, 1, 0, 1]]
+    np.testing.assert_allclose(found[-1][3].marginal.ones[0, :, 0], weights @ seen, rtol=1e-5)
+    np.testing.assert_array_equal(found[-1][-1].measures["deaths"], 0)
+    for *_, transition, _ in found:
+        assert not np.asarray(transition.closed | transition.terminal).any()
+    assert [bool(rules.restarts(t, False)) for t in range(4)] == [False, True, False, True]
+    assert bool(rules.restarts(0, True))
 
 
 def test_a_death_ends_the_values_of_those_who_are_paid_by_the_task():

@@ -108,6 +108,32 @@ def test_host_driver_gives_the_compiled_drivers_numbers():
     same(whole, state, rtol=1e-4, atol=1e-4)
 
 
+def test_both_drivers_refill():
+    """Every 30 steps; the clock of the world itself shows it, 80 steps from the start."""
+    prog = program("pqn", env="butterflies-small", refill=30)
+    whole = compiled.driver(prog)(compiled.start(prog, jax.random.key(3), nobody()))
+    np.testing.assert_array_equal(whole.episodes.world.clock, 80 % 30)
+    worlds = host.JaxWorlds(prog.env, prog.worlds)
+    state = host.driver(prog, worlds)(host.start(prog, worlds, jax.random.key(3), nobody()))
+    same(whole._replace(episodes=whole.episodes._replace(world=())), state, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("env", "changes", "every"),
+    [
+        ("butterflies-small", {"horizon": None}, 100),
+        ("butterflies-small", {"horizon": 40}, 40),
+        ("butterflies-small", {"refill": 30}, 30),
+        ("maze-small", {"refill": 30}, 30),
+        ("maze-small", {}, None),
+    ],
+)
+def test_worlds_that_run_down_are_refilled(env, changes, every):
+    rules = build(tiny("pqn", **{"env": env, **STREAM, **changes})).rules
+    found = [t + 1 for t in range(200) if rules.restarts(t, False)]
+    assert found == ([] if every is None else list(range(every, 201, every)))
+
+
 def test_a_stream_outside_of_xla_goes_on_in_fresh_worlds():
     """Arms, sums, clock and bandit are as they were; theta has seen one observation more."""
     prog, _, states = chunks("pqn")

@@ -106,6 +106,7 @@ def butterflies(layout: Layout, *, name: str = "butterflies", horizon: int = 100
         horizon=horizon,
         marginal_channels=BUTTERFLIES.marginal_channels,
         agent_channel=2,
+        runs_down=True,
         scripted=scripted.butterflies(layout),
         about=BUTTERFLIES.about,
     )

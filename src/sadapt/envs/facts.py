@@ -48,6 +48,8 @@ class Facts:
     """Channel with exactly one 1, where the agent is; None where there is no such thing."""
     on_death: str = "end"
     """How an episode best treats `terminated` before the horizon: end, soft or shock."""
+    runs_down: bool = False
+    """Whether less and less happens the longer it goes on, so that a stream has it start afresh every horizon."""
     low: float = 0.0
     high: float = 1.0
     """Bounds of the observation's entries; [0, 1] with an integer dtype means binary."""

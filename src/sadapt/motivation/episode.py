@@ -140,6 +140,8 @@ class Terms(NamedTuple):
     measures: tuple[Measure, ...]
     clock: Callable[[Array], Array]
     choose: Callable[[Array, BanditState, Array], tuple[BanditState, Array]]
+    refill: int | None = None
+    """Steps after which a world starts afresh while theta goes on; None: never."""
 
 
 def episodes(
@@ -212,6 +214,8 @@ def absorb(terms: Terms, key: Array, episode: Episode, answer: Answer) -> tuple[
     else:
         world = select(death, answer.fresh.world, world)
         successor = rarely(death, terms.on_death.shown, successor, key, answer.fresh.obs)
+    if terms.refill is not None:
+        world, successor = select(t % terms.refill == 0, answer.fresh, Fresh(world, successor))
     marginal_input = terms.env.marginal_input(successor)
     surprise = -terms.marginal.log_prob(episode.marginal, marginal_input)
     theta = terms.marginal.update(episode.marginal, marginal_input)

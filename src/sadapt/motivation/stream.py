@@ -2,7 +2,7 @@
 
 A stretch is `stretch` steps on one arm. At its end the bandit hears how far it was from what a random agent has *now*,
 and chooses again; world, theta and clock go on. A world that ends by itself starts afresh, seen as a fresh world or as
-a shock, and theta goes on. The random agent is a stream too: some worlds beside the others always act at random, and a
+a shock, and theta goes on; so does one that runs down, every `refill` steps. The random agent is a stream too: some worlds beside the others always act at random, and a
 stretch is compared with theirs at the same time. What they came to before would not do: after a change of the world it
 is off in one direction, which speaks for one arm and against the other. *Scouts* are worlds that keep to one arm for
 ever: the arm that nobody would choose now is learned and heard of all the same.
@@ -63,6 +63,8 @@ class Stretches(NamedTuple):
     """Whether worlds stay on their arms as far as the bandit's choices allow: theta is then less of a mixture."""
     relative: bool = False
     """Whether surprise is paid in units of what the random agent has now."""
+    refill: int | None = None
+    """Steps after which the worlds start afresh; None: only when they end by themselves."""
 
 
 def stream(
@@ -94,15 +96,16 @@ def stream(
         measures=measures.episode_measures(env.counters),
         clock=lambda t: filled(jnp.minimum(t, MAX_COUNT)),
         choose=partial(choose_beside, bandit, stretches.scouts),
+        refill=stretches.refill,
     )
-    groups = stretches.groups
+    groups, refill = stretches.groups, stretches.refill
     return EpisodeRules(
         begin=partial(begin, terms),
         absorb=partial(absorb, terms),
         settle=partial(settle, terms, stretches),
         choose=partial(choose_all, terms, groups),
         look=partial(look, terms),
-        restarts=lambda t, terminated: terminated,
+        restarts=lambda t, terminated: terminated if refill is None else terminated | ((t + 1) % refill == 0),
         horizon=horizon,
         measures=terms.measures,
         clock=terms.clock,

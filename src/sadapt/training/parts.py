@@ -84,6 +84,7 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
             groups=groups_of(env, settings),
             stay=wanted.stay,
             relative=wanted.relative and row.reward == "surprise",
+            refill=wanted.refill or (horizon if env.runs_down else None),
         )
         rules = stream(env, marginal, bandit, stretches=stretches, **ends)
         # Regimes add to every reward, and what is added must fade; in units of the random agent they do not.

@@ -39,6 +39,8 @@ class MotivationSettings(PaymentSettings, MemorySettings):
     """Streams side by side in a world with regimes, each with its own bandit and random worlds; by default 8."""
     stay: bool = True
     """Whether parallel worlds of a stream stay on their arms as far as the bandit's choices allow."""
+    refill: Count | None = None
+    """Steps after which a stream's worlds start afresh, theta going on; by default the horizon in Butterflies."""
     relative: bool = True
     """Whether a stream pays surprise in units of what the random worlds have now, so that regimes weigh alike."""
 
