@@ -45,6 +45,10 @@ class Env(Facts):
     reset_in: Callable[[Array, Array], tuple[State, Array]] | None = None
     """`reset_in(key, group) -> (state, obs)`, `group` any uint32: worlds of one group that begin together are always in
     the same regime; None where there are no regimes to share."""
+    reset_on: Callable[[Array, State], tuple[State, Array]] | None = None
+    """`reset_on(key, state) -> (state, obs)`: a fresh start in which the regime goes on; None: all begins anew."""
+    alone: Env | None = None
+    """The world with regimes of its own, where it shares them with others; None: it is so itself."""
 
 
 class HostWorlds(Protocol):

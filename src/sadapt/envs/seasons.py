@@ -203,13 +203,16 @@ def garden(layout: Layout, times: Seasons, *, name: str = "seasons", horizon: in
     """A garden with the walls of `layout`, in the seasons of `times`."""
     ground = ground_of(layout)
 
-    def reset(key: Array, group: Array | None = None) -> tuple[SeasonsState, Array]:
-        key_season, key_chance = jax.random.split(key)
-        calendar, agent = times.begin(key_season, group), jnp.asarray(ground.start)
-        goal, swarm = arrive(ground, calendar.season, agent, draw(key_chance, ground.wall.shape))
+    def begun(key: Array, calendar: Calendar) -> tuple[SeasonsState, Array]:
+        agent = jnp.asarray(ground.start)
+        goal, swarm = arrive(ground, calendar.season, agent, draw(key, ground.wall.shape))
         butterflies = bitboard.unpack(swarm, ground.wall.shape[1])
         state = SeasonsState(calendar, agent, goal, butterflies, jnp.zeros((), jnp.int32))
         return state, observe(ground, state)
+
+    def reset(key: Array, group: Array | None = None) -> tuple[SeasonsState, Array]:
+        key_season, key_chance = jax.random.split(key)
+        return begun(key_chance, times.begin(key_season, group))
 
     def step(key: Array, state: SeasonsState, action: Array) -> tuple[SeasonsState, Step]:
         key_season, key_chance = jax.random.split(key)
@@ -232,6 +235,7 @@ def garden(layout: Layout, times: Seasons, *, name: str = "seasons", horizon: in
         scripted=scripted.seasons(layout),
         about=SEASONS.about,
         reset_in=reset,
+        reset_on=lambda key, state: begun(key, state.calendar),
     )
 
 
@@ -240,4 +244,5 @@ def on_map(name: str, settings: SeasonMapSettings = SeasonMapSettings()) -> Env:
     layout, horizon = chosen(name, settings.layout, "seasons"), find("env", name).hints["horizon"]
     one = partial(garden, layout, horizon=horizon)
     regimes = {season: one(held(number), name=f"{name}, {season}") for number, season in enumerate(NAMES)}
-    return replace(one(seasons(settings), name=name), regimes=regimes)
+    alone = None if settings.calendar is None else one(seasons(replace(settings, calendar=None)), name=name)
+    return replace(one(seasons(settings), name=name), regimes=regimes, alone=alone)

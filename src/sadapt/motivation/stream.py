@@ -2,10 +2,11 @@
 
 A stretch is `stretch` steps on one arm. At its end the bandit hears how far it was from what a random agent has *now*,
 and chooses again; world, theta and clock go on. A world that ends by itself starts afresh, seen as a fresh world or as
-a shock, and theta goes on; so does one that runs down, every `refill` steps. The random agent is a stream too: some worlds beside the others always act at random, and a
-stretch is compared with theirs at the same time. What they came to before would not do: after a change of the world it
-is off in one direction, which speaks for one arm and against the other. *Scouts* are worlds that keep to one arm for
-ever: the arm that nobody would choose now is learned and heard of all the same.
+a shock, and theta goes on; so does one that runs down, every `refill` steps. The random agent is a stream too: some
+worlds beside the others always act at random, and a stretch is compared with theirs at the same time. What they came to
+before would not do: after a change of the world it is off in one direction, which speaks for one arm and against the
+other. *Scouts* are worlds that keep to one arm for ever: the arm that nobody would choose now is learned and heard of
+all the same.
 
 *Groups* are streams side by side: worlds in the same regime at all times, with a bandit and random worlds of their own.
 What they have in common is the learner, which so sees all regimes at any time and forgets none.

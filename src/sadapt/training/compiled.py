@@ -30,7 +30,10 @@ def answer_worlds(prog: Program, state: TrainState, actions: Array) -> Answer:
     count = prog.worlds
     key_step, key_fresh = jax.random.split(state.world_key)
     worlds, steps = jax.vmap(_world(prog).step)(jax.random.split(key_step, count), state.episodes.world, actions)
-    return Answer(worlds, steps, fresh_worlds(prog, key_fresh))
+    goes_on = _world(prog).reset_on
+    if goes_on is None:
+        return Answer(worlds, steps, fresh_worlds(prog, key_fresh))
+    return Answer(worlds, steps, Fresh(*jax.vmap(goes_on)(jax.random.split(key_fresh, count), worlds)))
 
 
 def fresh_worlds(prog: Program, key: Array) -> Fresh:
@@ -84,8 +87,9 @@ def baseline(prog: Program) -> Callable[[int], RandomAgent]:
     """
     if prog.rules.stream is not None:
         return lambda seed: nobody()
+    world = _world(prog)
     measure = random_agent(
-        _world(prog),
+        world.alone or world,
         prog.marginal,
         on_death=prog.parts.on_death,
         horizon=prog.rules.horizon,

@@ -40,18 +40,21 @@ class JaxWorlds:
             return jax.vmap(env.step)(jax.random.split(key, num_envs), state, actions)
 
         def restart(key: Array, state: object, which: Array) -> tuple[object, Array]:
-            fresh, obs = jax.vmap(env.reset)(jax.random.split(key, num_envs))
+            keys = jax.random.split(key, num_envs)
+            fresh, obs = jax.vmap(env.reset)(keys) if env.reset_on is None else jax.vmap(env.reset_on)(keys, state)
             return jax.vmap(select)(which, fresh, state), obs
 
         self._env, self._step, self._restart = env, jax.jit(step), jax.jit(restart)
-        self._state, _ = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), num_envs))
+        self._begin = jax.jit(lambda key: jax.vmap(env.reset)(jax.random.split(key, num_envs)))
+        self._state: Any = None
 
     def step(self, key: Array, actions: np.ndarray) -> Step:
         self._state, answer = self._step(key, self._state, jnp.asarray(actions))
         return jax.device_get(answer)
 
     def restart(self, key: Array, which: np.ndarray) -> np.ndarray:
-        self._state, obs = self._restart(key, self._state, jnp.asarray(which))
+        begins = self._state is None
+        self._state, obs = self._begin(key) if begins else self._restart(key, self._state, jnp.asarray(which))
         return np.asarray(obs)
 
     def render(self) -> np.ndarray:

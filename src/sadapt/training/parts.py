@@ -79,12 +79,11 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
     on_death = env.on_death if wanted.on_death == "auto" else wanted.on_death
     ends: Any = {"feedback": feedback, "on_death": on_death, "horizon": horizon, "death_is_terminal": not row.intrinsic}
     if wanted.stream:
-        stretches = stretches_of(horizon, wanted)._replace(
+        stretches = stretches_of(env, horizon, wanted)._replace(
             scouts=scouts_of(row, env, settings),
             groups=groups_of(env, settings),
             stay=wanted.stay,
             relative=wanted.relative and row.reward == "surprise",
-            refill=wanted.refill or (horizon if env.runs_down else None),
         )
         rules = stream(env, marginal, bandit, stretches=stretches, **ends)
         # Regimes add to every reward, and what is added must fade; in units of the random agent they do not.
@@ -137,11 +136,12 @@ def memory_of(horizon: int, wanted: MotivationSettings) -> MemorySettings:
     return MemorySettings(half_life=max(horizon / 2, 1.0))
 
 
-def stretches_of(horizon: int, wanted: MotivationSettings) -> Stretches:
-    """How a stream is cut into decisions."""
+def stretches_of(env: Facts, horizon: int, wanted: MotivationSettings) -> Stretches:
+    """How a stream is cut into decisions, as long as what is remembered; where it is refilled, from one to the next."""
     half_life = remembered(horizon, wanted)
-    steps = wanted.stretch or (1 if math.isinf(half_life) else round(half_life))
-    return Stretches(steps=steps, random_envs=wanted.random_envs)
+    refill = wanted.refill or (horizon if env.runs_down else None)
+    steps = wanted.stretch or refill or (1 if math.isinf(half_life) else round(half_life))
+    return Stretches(steps=steps, random_envs=wanted.random_envs, refill=refill)
 
 
 def groups_of(env: AnyEnv, settings: Settings) -> int:
@@ -260,7 +260,7 @@ def bandit_of(env: AnyEnv, row: Objective, settings: Settings, own: Own) -> Band
     if is_foreign("bandit", settings.bandit, own):
         contracts.check_bandit(settings.bandit.name, bandit, len(ARMS))
     horizon, wanted = settings.horizon or env.horizon, settings.motivation
-    ahead = settings.planned / (stretches_of(horizon, wanted).steps if wanted.stream else horizon)
+    ahead = settings.planned / (stretches_of(env, horizon, wanted).steps if wanted.stream else horizon)
     if wanted.stream:
         ahead /= groups_of(env, settings)
     return patient(bandit, round(settings.motivation.bandit_patience * ahead))

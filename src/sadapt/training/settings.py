@@ -30,7 +30,7 @@ class MotivationSettings(PaymentSettings, MemorySettings):
     stream: bool = False
     """Train without episodes: theta forgets instead of being reset, and the arm is chosen every --stretch steps."""
     stretch: Count | None = None
-    """Steps of a stream between choices of the arm; by default the half-life or the window."""
+    """Steps of a stream between choices of the arm; by default the half-life, the window or what --refill says."""
     random_envs: Count = 8
     """Additional worlds that always act at random, for comparison with a stream; nothing learns from them."""
     scouts: Whole = 0

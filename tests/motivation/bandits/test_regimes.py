@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sadapt.motivation.bandits.race import race
+from sadapt.motivation.bandits.race import RaceSettings, race
 from sadapt.motivation.bandits.regimes import RegimesSettings, regimes
 from sadapt.motivation.feedback import RandomAgent
 from sadapt.training.contracts import check_bandit
@@ -62,7 +62,7 @@ def test_negative_surprise_has_a_level_too():
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(0, 1), st.floats(-5, 5, width=32), st.floats(0, 1, width=32)), max_size=30))
 def test_without_a_random_agent_it_is_a_race(told):
-    one, other = regimes(2, xp=np), race(2, xp=np)
+    one, other = regimes(2, xp=np), race(2, RaceSettings(race_lead=RegimesSettings().race_lead), xp=np)
     mine, theirs = one.init(), other.init()
     for arm, feedback, draw in told:
         draws = np.array([draw, 1 - draw], np.float32)
@@ -73,9 +73,9 @@ def test_without_a_random_agent_it_is_a_race(told):
 
 
 @functools.cache
-def course(swap=False, scale=1.0, offset=0.0, worlds=8, seasons=6, stretches=40):
+def course(swap=False, scale=1.0, offset=0.0, worlds=8, seasons=6, stretches=40, lead=0.0):
     """Shares of arm 0 in every stretch, where calm is arm 0's and wild arm 1's (0.6 against 0.3, noise 0.2)."""
-    bandit = regimes(2)
+    bandit = regimes(2, RegimesSettings(race_lead=lead))
 
     def stretch(state, item):
         key, wild = item
@@ -108,9 +108,10 @@ def course(swap=False, scale=1.0, offset=0.0, worlds=8, seasons=6, stretches=40)
     return np.asarray(jax.jit(lambda: jax.lax.scan(stretch, bandit.init(), (keys, wild))[1])())
 
 
-def test_after_a_change_the_right_arm_is_recalled_at_once():
+@pytest.mark.parametrize("lead", [0.0, RegimesSettings().race_lead])
+def test_after_a_change_the_right_arm_is_recalled_at_once(lead):
     """In the first two seasons arms take turns; later the first stretch alone, begun before the change, is wrong."""
-    share = course().reshape(6, 40, 2)
+    share = course(lead=lead).reshape(6, 40, 2)
     for season in range(2, 6):
         right = share[season, :, season % 2]
         assert right[1:].mean() > 0.9

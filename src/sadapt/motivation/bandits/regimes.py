@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sadapt.fields import Count, Positive
+from sadapt.fields import Count, NotNegative, Positive
 from sadapt.motivation.arrays import array_module
 from sadapt.motivation.bandits.base import Bandit, Standing, abandoned, begun
 from sadapt.motivation.bandits.race import RaceSettings, RaceState, race
@@ -28,6 +28,8 @@ NARROW = 0.1
 class RegimesSettings(RaceSettings):
     """When something counts as a regime of its own."""
 
+    race_lead: NotNegative = 0.02
+    """Least lead that counts (1 is what a random agent has); one standard deviation does where that is less."""
     regimes_most: Count = 4
     """Largest number of regimes; after that, everything belongs to the nearest one."""
     regimes_gap: Positive = 4.0
