@@ -365,6 +365,20 @@ def test_same_seed_equal_other_seed_different(seed):
     assert not np.array_equal(one.obs, other.obs)
 
 
+def test_a_fresh_start_in_a_season_that_goes_on():
+    """Only the calendar is kept, to the step; agent, lantern and butterflies are those of a garden just begun."""
+    env = make_any("seasons", FAST)
+    state, _ = env.reset(jax.random.key(0))
+    for key in jax.random.split(jax.random.key(1), 45):
+        state, _ = env.step(key, state, jnp.int32(RIGHT))
+    again, obs = env.reset_on(jax.random.key(2), state)
+    assert int(state.calendar.past) > 0
+    assert all(int(a) == int(b) for a, b in zip(again.calendar[:3], state.calendar[:3], strict=True))
+    assert int(again.agent) == int(env.reset(jax.random.key(3))[0].agent)
+    assert bool(obs[..., 3].any()) == bool(state.calendar.season)
+    assert bool(obs[..., 2].any()) != bool(state.calendar.season)
+
+
 # What a regime favours
 
 

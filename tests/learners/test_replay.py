@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sadapt.errors import UserError
-from sadapt.learners.replay import FINAL, replay
+from sadapt.learners.replay import FINAL, Rings, replay
 from sadapt.motivation.bandits import ucb
 from sadapt.motivation.episode import Answer, Fresh, episodes
 from sadapt.motivation.feedback import nobody
@@ -189,3 +189,17 @@ def test_a_replay_whose_places_cannot_be_counted_is_refused():
     env = noise_world(death=0.0)
     with pytest.raises(UserError, match="--buffer-size must be below 2147483647"):
         replay(env, bernoulli(env.input_shape), capacity=2**31 - 1, horizon=7)
+
+
+@given(t=st.integers(0, 2**31 - 1), refill=st.one_of(st.none(), st.integers(1, 2**16 - 2)))
+def test_time_fits_into_16_bits_and_is_as_long_after_a_refill(t, refill):
+    env = noise_world(death=0.0)
+    rings = Rings(env, bernoulli(env.input_shape), 1, 32, 16, lambda t: t, refill)
+    short = int(rings.short(jnp.int32(t)))
+    if t < 2**16:
+        assert short == t
+    elif refill is None:
+        assert short == 2**16 - 1
+    else:
+        assert 2**16 - 1 - refill < short < 2**16
+        assert short % refill == t % refill

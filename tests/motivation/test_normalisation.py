@@ -85,6 +85,19 @@ def test_time_table():
     np.testing.assert_allclose(z, [3 / np.sqrt(2.5), -3 / np.sqrt(2.5)], rtol=1e-5)
 
 
+def test_cyclic_times_begin_anew_and_others_stay_in_the_last_slot():
+    """Time 2 of two slots is slot 0's again, or still slot 1's: means 101 and 7, or 100 and (5 + 102 + 9) / 3."""
+    found = {}
+    for cyclic in (True, False):
+        normaliser = running(1, 2, baseline="time", cyclic=cyclic)
+        state = normaliser.init()
+        for time, reward in enumerate((100, 5, 102, 9)):
+            state = normaliser.update(state, jnp.int32(0), jnp.int32(time), jnp.float32(reward))
+        found[cyclic] = np.asarray(state.mean[0])
+    np.testing.assert_allclose(found[True], [101, 7], rtol=1e-5)
+    np.testing.assert_allclose(found[False], [100, 116 / 3], rtol=1e-5)
+
+
 @given(rows=history)
 def test_arms_do_not_mix(rows):
     normaliser = running(ARMS, HORIZON, baseline="time", xp=np)

@@ -20,7 +20,7 @@ from sadapt.training.parts import groups_of, parts
 from sadapt.training.program import build, compose
 from tests.trees import same
 
-SMALL = {"stream": True, "stretch": 5, "half_life": 10.0, "num_envs": 8, "random_envs": 4, "groups": 4}
+SMALL = {"stream": True, "stretch": 5, "half_life": 10.0, "num_envs": 8, "random_envs": 1, "groups": 4}
 QUICK = {"season_steps": 12, "num_steps": 8, "minibatch_size": 32, "hidden": 8, "radius": 1, "total_timesteps": 2_000}
 
 
@@ -95,8 +95,21 @@ def test_what_is_paid_is_in_units_of_each_groups_random_agent():
 
 def test_as_many_groups_as_divide_the_worlds():
     env = build(wanted()).env
-    assert groups_of(env, wanted(groups=None)) == 4
-    assert groups_of(env, wanted(groups=None, random_envs=3)) == 1
+    assert groups_of(env, wanted(groups=None)) == 8
+    assert groups_of(env, wanted(groups=None, num_envs=12)) == 6
+    assert build(wanted(random_envs=3)).rules.stream.random_envs == 3 * 4
     assert groups_of(replace(env, reset_in=None), wanted()) == 1
     with pytest.raises(UserError, match="--groups 3 must divide"):
         groups_of(env, wanted(groups=3))
+
+
+def test_in_episodes_the_seasons_of_a_calendar_go_on_and_random_play_sees_both():
+    """Episodes of 5 steps in seasons of 6 to 18: all worlds have had the same ones, whatever was reset."""
+    changes = {"stream": False, "bandit": "race", "horizon": 5, "calendar": 3, "random_episodes": 64}
+    prog = small(build(all_changed(preset_settings("seasons"), {**SMALL, **QUICK, **changes, "groups": None})))
+    state = compiled.driver(prog)(compiled.start(prog, jax.random.key(1), nobody()))
+    past = np.asarray(state.episodes.world.calendar.past)
+    assert (past == past[0]).all()
+    assert 2 <= past[0] <= 40 // 6
+    both, first = (compiled.baseline(each)(1) for each in (prog, prog._replace(env=replace(prog.env, alone=None))))
+    assert float(both.std["surprise"]) > 2 * float(first.std["surprise"])

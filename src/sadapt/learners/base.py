@@ -34,6 +34,8 @@ class Task(NamedTuple):
     """Steps in an episode at most; in a stream, in an excerpt."""
     clock: Callable[[Array], Array]
     """`clock(t)`: the time that the policy sees, t / T in episodes of T steps."""
+    refill: int | None
+    """Steps after which a stream's worlds start afresh; None: no such time matters."""
     network: Callable[[int], Network]
     """`network(outputs)`: the run's network with so many outputs."""
     payment: Payment

@@ -76,6 +76,7 @@ def memory(task: Task, settings: DQNSettings) -> Replay:
         capacity=settings.buffer_size,
         num_envs=task.num_envs,
         horizon=task.clock,
+        refill=task.refill,
         interval=settings.snapshot_interval,
     )
 

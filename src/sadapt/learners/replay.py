@@ -84,6 +84,7 @@ class Rings(NamedTuple):
     """Places of one ring, a multiple of the interval."""
     interval: int
     clock: Clock
+    refill: int | None
 
     @property
     def spare(self) -> int:
@@ -107,6 +108,11 @@ class Rings(NamedTuple):
         """The place of an index in every world."""
         return self.place(index, jnp.arange(self.num_envs))
 
+    def short(self, t: Array) -> Array:
+        """Time in 16 bits; beyond them, the latest one that is as long after a refill."""
+        over = jnp.maximum(t - MAX_COUNT, 0)
+        return t - (over if self.refill is None else -(-over // self.refill) * self.refill)
+
     def pack(self, obs: Array) -> Array:
         """The newest of stacked observations as it is kept."""
         newest = obs[..., -self.env.obs_shape[-1] :]
@@ -128,7 +134,14 @@ class Rings(NamedTuple):
 
 
 def replay(
-    env: Facts, marginal: Marginal, *, capacity: int, num_envs: int = 1, interval: int = 16, horizon: int | Clock
+    env: Facts,
+    marginal: Marginal,
+    *,
+    capacity: int,
+    num_envs: int = 1,
+    interval: int = 16,
+    horizon: int | Clock,
+    refill: int | None = None,
 ) -> Replay:
     """A replay of `capacity` steps in all, spread over `num_envs` rings; the policy sees t / horizon, or that of t."""
     length = -(-capacity // (num_envs * interval)) * interval
@@ -140,7 +153,7 @@ def replay(
     if num_envs * length > MOST:
         raise UserError(f"a replay of {num_envs * length} steps is too large: --buffer-size must be below {MOST}")
     clock = horizon if callable(horizon) else lambda t: t.astype(jnp.float32) / horizon
-    rings = Rings(env, marginal, num_envs, length, interval, clock)
+    rings = Rings(env, marginal, num_envs, length, interval, clock, refill)
 
     def sample(key: Array, state: ReplayState, count: int) -> Batch:
         return jax.vmap(partial(sample_one, rings), in_axes=(0, None))(jax.random.split(key, count), state)
@@ -197,7 +210,7 @@ def begin_at(rings: Rings, state: ReplayState, index: Array, episodes: Episode) 
     return state._replace(
         frames=put(rings, state.frames, where, rings.pack(episodes.obs)),
         snapshots=put_snapshot(rings, state.snapshots, index, episodes.marginal),
-        t=put(rings, state.t, where, jnp.minimum(episodes.t, MAX_COUNT)),
+        t=put(rings, state.t, where, rings.short(episodes.t)),
         arm=put(rings, state.arm, where, episodes.arm),
         head=index,
     )
@@ -214,7 +227,7 @@ def observe(rings: Rings, state: ReplayState, action: Array, transition: Transit
         kind=put(rings, kinds, after, jnp.full(rings.num_envs, FINAL)),
         frames=put(rings, state.frames, after, rings.pack(transition.successor)),
         snapshots=put_snapshot(rings, state.snapshots, state.head + 1, transition.marginal),
-        t=put(rings, state.t, after, jnp.minimum(transition.t + 1, MAX_COUNT)),
+        t=put(rings, state.t, after, rings.short(transition.t + 1)),
         arm=put(rings, state.arm, after, transition.arm),
     )
     return begin_at(rings, state, state.head + 1 + (transition.closed & (episodes.t == 0)).astype(jnp.int32), episodes)

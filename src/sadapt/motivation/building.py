@@ -64,7 +64,13 @@ def build_bandit(row: Objective, choice: Choice, own: Own, *, xp: Any = None) ->
 
 
 def build_normaliser(
-    row: Objective, horizon: int, wanted: PaymentSettings, *, half_life: float = math.inf, xp: Any = None
+    row: Objective,
+    horizon: int,
+    wanted: PaymentSettings,
+    *,
+    half_life: float = math.inf,
+    cyclic: bool = False,
+    xp: Any = None,
 ) -> Normaliser:
     """Running statistics of the rewards, where they are normalised; with a half-life in steps of all worlds."""
     if row.reward is None or not wanted.normalise:
@@ -76,5 +82,6 @@ def build_normaliser(
         std_floor=wanted.reward_std_floor,
         clip=wanted.reward_clip,
         keep=None if math.isinf(half_life) else 0.5 ** (1 / half_life),
+        cyclic=cyclic,
         xp=xp,
     )

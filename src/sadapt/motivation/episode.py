@@ -122,6 +122,8 @@ class Stream(NamedTuple):
     """The random agent, or those of all groups, before the first stretch has ended."""
     groups: int = 1
     """Of worlds in the same regime, each with a bandit and random worlds of its own."""
+    refill: int | None = None
+    """Steps after which the worlds start afresh; None: only when they end by themselves."""
     paid: Callable[[RandomAgent, Array], Array] = lambda random, surprise: surprise
     """`paid(random agent, surprise) -> surprise` as it is paid for, of the worlds that are learned in."""
 

@@ -3,7 +3,7 @@
 z = clip((r - mean[arm, time]) / std[arm]).  With baseline "global" there is one mean per arm (the paper's); with "time"
 there is one per arm and time step, which changes no policy's rank when all episodes have the same length and leaves
 only what actions can influence in the scale. In a stream the statistics fade as theta does: what a season adds to
-every reward would else drown what actions add to it.
+every reward would else drown what actions add to it. Time in a stream is what has passed since it was refilled last.
 """
 
 from __future__ import annotations
@@ -47,11 +47,15 @@ class Slots(NamedTuple):
     slots: int
     keep: float | None
     """What is left of a reward's weight when the next batch comes; None forgets nothing."""
+    cyclic: bool
+    """Whether the first slot follows the last one; else later times belong to the last one."""
     xp: Any
 
     def place(self, arm: Any, time: Any) -> Any:
         """Slot of a reward, slots of all arms end to end."""
-        return arm * self.slots + self.xp.minimum(time, self.slots - 1) if self.slots > 1 else arm
+        if self.slots == 1:
+            return arm
+        return arm * self.slots + (time % self.slots if self.cyclic else self.xp.minimum(time, self.slots - 1))
 
     def per_arm(self, values: Any) -> Any:
         """Sums over the slots of each arm."""
@@ -71,16 +75,18 @@ def running(
     std_floor: float = 1e-4,
     clip: float = float("inf"),
     keep: float | None = None,
+    cyclic: bool = False,
     xp: Any = None,
 ) -> Normaliser:
     """Mean and deviation of everything seen so far, merged batch by batch (Chan's form of Welford's update).
 
-    With `keep` what was seen before weighs so much of what it did whenever a batch comes.
+    With `keep` what was seen before weighs so much of what it did whenever a batch comes; `cyclic` times begin anew
+    after every horizon.
     """
     if baseline not in ("global", "time"):
         raise UserError(f"unknown reward baseline {baseline!r}: choose 'global' or 'time'")
     xp = array_module(xp)
-    at = Slots(arms, horizon if baseline == "time" else 1, keep, xp)
+    at = Slots(arms, horizon if baseline == "time" else 1, keep, cyclic, xp)
 
     def init() -> RunningState:
         return RunningState(

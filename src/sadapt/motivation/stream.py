@@ -85,6 +85,9 @@ def stream(
         raise UserError(
             "a stream needs a marginal that forgets, since theta is never reset: give --half-life or --window"
         )
+    groups, refill = stretches.groups, stretches.refill
+    if refill is not None and refill >= MAX_COUNT:
+        raise UserError(f"a stream must be refilled within less than {MAX_COUNT} steps; got {refill}: give a --refill")
     terms = Terms(
         env=env,
         marginal=marginal,
@@ -95,11 +98,10 @@ def stream(
         horizon_is_terminal=False,
         death_is_terminal=death_is_terminal,
         measures=measures.episode_measures(env.counters),
-        clock=lambda t: filled(jnp.minimum(t, MAX_COUNT)),
+        clock=(lambda t: filled(jnp.minimum(t, MAX_COUNT))) if refill is None else partial(since_refill, refill),
         choose=partial(choose_beside, bandit, stretches.scouts),
-        refill=stretches.refill,
+        refill=refill,
     )
-    groups, refill = stretches.groups, stretches.refill
     return EpisodeRules(
         begin=partial(begin, terms),
         absorb=partial(absorb, terms),
@@ -117,9 +119,15 @@ def stream(
             partial(rejoin, terms),
             unheard=unheard if groups == 1 else partial(several, unheard, groups),
             groups=groups,
+            refill=refill,
             **({"paid": partial(relative, groups)} if stretches.relative else {}),
         ),
     )
+
+
+def since_refill(refill: int, t: Array) -> Array:
+    """The share of the time between two refills that has passed."""
+    return (t % refill).astype(jnp.float32) / refill
 
 
 def several(init: Callable[[], Any], groups: int) -> Any:

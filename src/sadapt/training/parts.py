@@ -79,16 +79,18 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
     on_death = env.on_death if wanted.on_death == "auto" else wanted.on_death
     ends: Any = {"feedback": feedback, "on_death": on_death, "horizon": horizon, "death_is_terminal": not row.intrinsic}
     if wanted.stream:
+        groups = groups_of(env, settings)
         stretches = stretches_of(env, horizon, wanted)._replace(
+            random_envs=groups * wanted.random_envs,
             scouts=scouts_of(row, env, settings),
-            groups=groups_of(env, settings),
+            groups=groups,
             stay=wanted.stay,
             relative=wanted.relative and row.reward == "surprise",
         )
         rules = stream(env, marginal, bandit, stretches=stretches, **ends)
         # Regimes add to every reward, and what is added must fade; in units of the random agent they do not.
         fades = math.inf if stretches.relative else remembered(horizon, wanted)
-        normaliser = build_normaliser(row, 1, wanted, half_life=fades)
+        normaliser = build_normaliser(row, stretches.refill or 1, wanted, half_life=fades, cyclic=True)
     else:
         rules = episodes(env, marginal, bandit, horizon_is_terminal=wanted.horizon_is_terminal(row), **ends)
         normaliser = build_normaliser(row, rules.horizon, wanted)
@@ -105,6 +107,7 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
         marginal=marginal,
         horizon=rules.horizon,
         clock=rules.clock,
+        refill=None if rules.stream is None else rules.stream.refill,
         network=partial(network_of, env, theta, settings, own, per_arm_networks(settings)),
         payment=paid_by(row, normaliser),
         num_envs=sizes.num_envs,
@@ -146,15 +149,14 @@ def stretches_of(env: Facts, horizon: int, wanted: MotivationSettings) -> Stretc
 
 def groups_of(env: AnyEnv, settings: Settings) -> int:
     """Streams side by side: as many as are asked for, or as can be where nothing is; one without regimes to share."""
-    wanted, worlds, beside = settings.motivation.groups, settings.num_envs, settings.motivation.random_envs
+    wanted, worlds = settings.motivation.groups, settings.num_envs
     if not isinstance(env, Env) or env.reset_in is None:
         return 1
     if wanted is None:
-        return max(number for number in range(1, GROUPS + 1) if worlds % number == beside % number == 0)
-    if worlds % wanted or beside % wanted:
+        return max(number for number in range(1, GROUPS + 1) if worlds % number == 0)
+    if worlds % wanted:
         raise UserError(
-            f"--groups {wanted} must divide the parallel worlds and the random ones, of which there are {worlds} and "
-            f"{beside}: change it, --num-envs or --random-envs"
+            f"--groups {wanted} must divide the parallel worlds, of which there are {worlds}: change it or --num-envs"
         )
     return wanted
 

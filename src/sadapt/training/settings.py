@@ -32,7 +32,7 @@ class MotivationSettings(PaymentSettings, MemorySettings):
     stretch: Count | None = None
     """Steps of a stream between choices of the arm; by default the half-life, the window or what --refill says."""
     random_envs: Count = 8
-    """Additional worlds that always act at random, for comparison with a stream; nothing learns from them."""
+    """Additional worlds that act at random beside a stream, or beside each of its groups; nothing learns from them."""
     scouts: Whole = 0
     """Parallel worlds of S-Adapt's stream that always play S-Max, and as many S-Min, so that both stay learned."""
     groups: Count | None = None
