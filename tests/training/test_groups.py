@@ -112,4 +112,5 @@ def test_in_episodes_the_seasons_of_a_calendar_go_on_and_random_play_sees_both()
     assert (past == past[0]).all()
     assert 2 <= past[0] <= 40 // 6
     both, first = (compiled.baseline(each)(1) for each in (prog, prog._replace(env=replace(prog.env, alone=None))))
-    assert float(both.std["surprise"]) > 2 * float(first.std["surprise"])
+    wild = float(first.mean["surprise"])  # with which this calendar begins
+    assert 0.6 * wild < float(both.mean["surprise"]) < 0.9 * wild

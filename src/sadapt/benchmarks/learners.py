@@ -35,6 +35,8 @@ ATARI_TARGETS = {"s-min": 800, "s-adapt": 800}
 """Steps per second of PQN on Atari Freeway, the games themselves included, by objective."""
 ADAPTING = ("maze-small", "butterflies-large", "minatar-breakout")
 """Where S-Adapt is timed beside S-Min."""
+STREAMS = ("tetris", "maze-small", "butterflies-large", "seasons")
+"""Where streams are timed beside episodes."""
 REFERENCE_GFLOPS = 70.0
 """Matrix-product rate of the core that the targets were written for."""
 
@@ -128,6 +130,13 @@ def adapting_rates(name: str, *, seconds: float) -> tuple[float, float]:
     both = [changed(preset(name, "fast"), "objective", objective) for objective in ("s-adapt", "s-min")]
     ours, single = training_rates(*both, seconds=seconds)
     return ours, single
+
+
+def stream_rates(name: str, *, seconds: float) -> tuple[float, float]:
+    """The same of S-Adapt in a stream, and in episodes by turns with it."""
+    without = changed(preset(name, "fast", stream=True), "stream", True)
+    alone, episodic = training_rates(without, preset(name, "fast"), seconds=seconds)
+    return alone, episodic
 
 
 def checkpoint_seconds() -> float:
