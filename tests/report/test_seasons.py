@@ -38,14 +38,15 @@ def run(player: Player) -> dict[str, np.ndarray]:
     return {name: np.array(values) for name, values in columns.items()} | {"length": np.full(ROWS * SEASONS, 100.0)}
 
 
-def group(*players: Player) -> Group:
+def group(*players: Player, objective: str = "s-adapt", stream: bool = True) -> Group:
     made = [run(player) for player in players]
     return Group(
-        agent=Agent("seasons", "s-adapt", "auto", "pqn"),
+        agent=Agent("seasons", objective, "auto", "pqn"),
         total=1,
         folders=(),
         seeds=tuple(range(len(players))),
         columns={name: np.stack([each[name] for each in made]) for name in made[0]},
+        settings={"motivation": {"stream": stream}},
     )
 
 
@@ -70,7 +71,7 @@ def test_who_is_always_right_and_who_always_wrong():
     assert (right.right.value, right.recovery.value) == (1.0, 0.0)
     assert (wrong.right.value, wrong.recovery.value) == (0.0, 1.0)
     assert right.regret is None
-    assert right.task == (0.0, -1.0)
+    assert right.task == pytest.approx((0.0, -1.0))
 
 
 def test_the_first_tenth_of_a_season_is_forgiven_and_no_more():
@@ -90,6 +91,22 @@ def test_regret_is_zero_for_the_oracle_and_one_for_the_worse_single_objective():
     }
     found = {each.agent: each.regret.value for each in followed(groups) if each.regret is not None}
     assert found == pytest.approx({"oracle": 0.0, "S-Max": 2 / 3, "S-Min": 1.0, "S-Adapt": 0.2})
+
+
+def test_who_has_no_arm_or_another_random_agent_has_no_value():
+    groups = {
+        "oracle": group(Player(0.0, 1.0, values=(2.0, 1.0))),
+        "S-Max": group(Player(0.0, 0.0, values=(2.0, 0.0))),
+        "S-Min": group(Player(1.0, 1.0, values=(0.5, 1.0))),
+        "Extrinsic": group(Player(0.0, 0.0), objective="extrinsic"),
+        "S-Adapt, episodes": group(Player(1.0, 1.0), stream=False),
+    }
+    *_, task, blind = followed(groups)
+    assert (task.right, task.recovery, task.value, task.regret) == (None,) * 4
+    assert (blind.value, blind.regret) == (None, None)
+    assert blind.right is not None
+    assert blind.right.value == 0.5
+    assert task.task == blind.task == pytest.approx((0.0, -1.0))
 
 
 def test_intervals_go_over_seeds():

@@ -47,7 +47,7 @@ class SeasonsCommand:
             [
                 Column("agent", "agent"),
                 *(Column(name, f"{name}, 95 %", spoken, right=True) for name in MEASURES),
-                Column("task", "task, by season", told, right=True),
+                Column("task", "task in 100 steps, by season", told, right=True),
                 Column("seeds", "seeds", right=True),
             ],
         )

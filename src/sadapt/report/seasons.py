@@ -1,13 +1,15 @@
 """How well an agent follows a world whose season changes: on the right arm, how soon after a change, at what loss.
 
 Season i is arm i's: the first is S-Max's, the second S-Min's. A season's rows of metrics are those between two rows in
-which it changed; of a run's seasons the last five
-count, when its arms have been learned, and both seasons weigh alike.
+which it changed; of a run's seasons the last five count, when its arms have been learned, and both seasons weigh alike.
 
     right     share of the decisions on the season's arm, after its first tenth
     recovery  share of the season until nine tenths of the decisions are there; 1 if they never are
     value     mean distance from what a random agent has now, in the arm's own direction
     regret    what is missing to the oracle's value, relative to what the worse single objective misses
+    task      the task's return in a hundred steps of each season
+
+Who is paid by the task has no arm, and episodes are compared with random ones of any season: they have no value.
 """
 
 from __future__ import annotations
@@ -42,13 +44,12 @@ class Followed(NamedTuple):
     """What one agent made of the seasons."""
 
     agent: str
-    right: Interval
-    recovery: Interval
-    value: Interval
+    right: Interval | None
+    recovery: Interval | None
+    value: Interval | None
     regret: Interval | None
-    """None where there is no oracle, or not both single objectives."""
+    """None also where there is no oracle, or not both single objectives."""
     task: tuple[float, ...]
-    """The task's return of a stretch in each of the seasons."""
     seeds: int
 
 
@@ -62,22 +63,32 @@ def seasons_of(season: np.ndarray, changes: np.ndarray) -> list[Season]:
 
 def followed(groups: Mapping[str, Group], oracle: str = "oracle") -> list[Followed]:
     """Every agent; the groups are called by their agents' names, among them the oracle and both single objectives."""
-    values = {name: _over(group, _value) for name, group in groups.items()}
+    values = {name: _over(group, _value) for name, group in groups.items() if _has_arms(group) and _streams(group)}
     best, worse = values.get(oracle), None
     if best is not None and all(OBJECTIVES[arm].title in values for arm in ARMS):
         worse = min((values[OBJECTIVES[arm].title] for arm in ARMS), key=np.mean)
     return [
         Followed(
             agent=name,
-            right=_interval(_over(group, _right)),
-            recovery=_interval(_over(group, _recovery)),
-            value=_interval(values[name]),
-            regret=None if best is None or worse is None else interval((best, values[name], worse), _regret),
+            right=_interval(_over(group, _right)) if _has_arms(group) else None,
+            recovery=_interval(_over(group, _recovery)) if _has_arms(group) else None,
+            value=_interval(values[name]) if name in values else None,
+            regret=None
+            if best is None or worse is None or name not in values
+            else interval((best, values[name], worse), _regret),
             task=tuple(float(np.mean(_over(group, _task, number))) for number in range(len(ARMS))),
             seeds=len(group.seeds),
         )
         for name, group in groups.items()
     ]
+
+
+def _has_arms(group: Group) -> bool:
+    return OBJECTIVES[group.agent.objective].intrinsic
+
+
+def _streams(group: Group) -> bool:
+    return bool(group.settings.get("motivation", {}).get("stream", True))
 
 
 Measure = Callable[[dict[str, np.ndarray], Season], float]
@@ -117,7 +128,7 @@ def _value(columns: dict[str, np.ndarray], season: Season) -> float:
 
 
 def _task(columns: dict[str, np.ndarray], season: Season) -> float:
-    return float(np.nanmean(columns["return"][season.rows]))
+    return float(100 * np.nanmean(columns["return"][season.rows] / columns["length"][season.rows]))
 
 
 def _interval(values: np.ndarray) -> Interval:
@@ -153,4 +164,4 @@ def _named(group: Group) -> str:
         return title
     if group.settings["bandit"]["kind"] == "told":
         return "oracle"
-    return title if group.settings["motivation"]["stream"] else f"{title}, episodes"
+    return title if _streams(group) else f"{title}, episodes"
