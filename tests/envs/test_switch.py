@@ -100,6 +100,27 @@ def test_every_season_is_a_world_of_its_own_from_its_beginning_on():
     assert first.shape == (1, 8, 3)
 
 
+def test_a_fresh_start_leaves_the_season_as_it_is():
+    env = switch(CAT, DOG, SETTINGS)
+    state, _ = env.reset(jax.random.key(0))
+    for key in jax.random.split(jax.random.key(1), 7):
+        state, _ = env.step(key, state, jnp.int32(1))
+    again, obs = env.reset_on(jax.random.key(2), state)
+    assert int(state.calendar.past) > 0
+    assert [int(x) for x in again.calendar[:3]] == [int(x) for x in state.calendar[:3]]
+    assert [int(world.steps) for world in again.worlds] == [0, 0]
+    assert obs.any(axis=-1).argmax() == 0
+
+
+def test_it_runs_down_if_either_world_does_and_random_play_shares_no_calendar():
+    assert not switch(CAT, DOG).runs_down
+    assert switch(CAT, replace(DOG, runs_down=True)).runs_down
+    assert switch(CAT, DOG).alone is None
+    shared = switch(CAT, DOG, replace(SETTINGS, calendar=1))
+    assert len({int(shared.reset(jax.random.key(seed))[0].calendar.left) for seed in range(9)}) == 1
+    assert len({int(shared.alone.reset(jax.random.key(seed))[0].calendar.left) for seed in range(9)}) > 1
+
+
 def test_what_a_world_does_not_have_is_empty_in_its_season():
     _, step = played(switch(CAT, DOG, SETTINGS), 5, 60)
     cats = step.counters["season"] == 0

@@ -7,7 +7,7 @@ marginal sees what it sees in either world.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -45,15 +45,18 @@ class SwitchState(NamedTuple):
 def switch(first: Env, second: Env, settings: SeasonSettings = SeasonSettings(), *, name: str | None = None) -> Env:
     """A stream that is `first` in one season and `second` in the other."""
     _require_alike(first, second)
+    alone = None if settings.calendar is None else switch(first, second, replace(settings, calendar=None), name=name)
     first, second = _joined(first, second)
     pair, times = (first, second), seasons(settings)
     counters = {counter for env in pair for counter in env.counters}
 
-    def reset(key: Array, group: Array | None = None) -> tuple[SwitchState, Array]:
-        key_season, *keys = jax.random.split(key, 3)
-        calendar = times.begin(key_season, group)
+    def begun(keys: Sequence[Array], calendar: Calendar) -> tuple[SwitchState, Array]:
         (one, seen), (other, otherwise) = (env.reset(key_env) for env, key_env in zip(pair, keys, strict=True))
         return SwitchState(calendar, (one, other)), jnp.where(calendar.season == 0, seen, otherwise)
+
+    def reset(key: Array, group: Array | None = None) -> tuple[SwitchState, Array]:
+        key_season, *keys = jax.random.split(key, 3)
+        return begun(keys, times.begin(key_season, group))
 
     def step(key: Array, state: SwitchState, action: Array) -> tuple[SwitchState, Step]:
         key_season, *keys = jax.random.split(key, 3)
@@ -85,6 +88,9 @@ def switch(first: Env, second: Env, settings: SeasonSettings = SeasonSettings(),
         scripted=_policies(first, second),
         regimes={env.name: env for env in pair},
         reset_in=reset,
+        reset_on=lambda key, state: begun(list(jax.random.split(key)), state.calendar),
+        alone=alone,
+        runs_down=first.runs_down or second.runs_down,
         about=f"{first.name} and {second.name} by turns",
     )
 
