@@ -1,6 +1,8 @@
-"""Fills the tables and captions of docs/results.md from stored runs: `python docs/build_results.py [RESULTS]`.
+"""Fills the tables and captions of docs/results.md and docs/streams.md from stored runs.
 
-`sadapt figures results` draws the pictures. Studies beside the paper's are in studies/.
+python docs/build_results.py [RESULTS]
+
+`sadapt figures results` draws the pictures of the first page. Studies beside the paper's are in studies/.
 """
 
 from __future__ import annotations
@@ -16,9 +18,13 @@ from sadapt.experiments.claims_picture import GLANCE
 from sadapt.experiments.claims_told import glance, markdown, tally
 from sadapt.experiments.sweep import account
 from sadapt.motivation.objectives import OBJECTIVES
+from sadapt.registry import import_modules
 from sadapt.report.adaptation import measured
 from sadapt.report.figures import FIGURES, Figure
 from sadapt.report.naming import labels
+from sadapt.report.seasons import by_agent, followed
+from sadapt.report.seasons_picture import draw
+from sadapt.report.statistics import Interval
 from sadapt.report.stored import Group, Results, load
 from sadapt.report.table import costs
 
@@ -59,12 +65,13 @@ def adaptation(results: Results) -> str:
     names = ("waste", "area", "final", "cost")
     lines = [f"| world | better arm | {' | '.join(names)} | seeds |", f"|---|---|{'---:|' * (len(names) + 1)}"]
     for each in measured(results):
-        cells = [
-            f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
-            for found in (getattr(each, name) for name in names)
-        ]
+        cells = [_interval(getattr(each, name)) for name in names]
         lines.append(f"| {each.world} | {each.better} | {' | '.join(cells)} | {each.seeds} |")
     return "\n".join(lines) + "\n"
+
+
+def _interval(found: Interval) -> str:
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def pictures(folder: Path) -> str:
@@ -104,6 +111,18 @@ def _between(group: Group, low: float, high: float) -> str:
     return f"{values.mean():.3g} ± {values.std():.2g}"
 
 
+def seasons(results: Results) -> str:
+    """How well agents follow a world whose season changes, with 95% intervals over seeds."""
+    names = {"right": "right arm", "recovery": "recovery, of a season", "value": "value", "regret": "regret"}
+    lines = [f"| agent | {' | '.join(names.values())} | task in 100 steps: calm, wild | seeds |"]
+    lines.append(f"|---|{'---:|' * (len(names) + 2)}")
+    for each in followed(by_agent(results)):
+        cells = ["" if (found := getattr(each, name)) is None else _interval(found) for name in names]
+        task = ", ".join(f"{value:.2f}" for value in each.task)
+        lines.append(f"| {each.agent} | {' | '.join(cells)} | {task} | {each.seeds} |")
+    return "\n".join(lines) + "\n"
+
+
 def hours(results: Results) -> str:
     """What the stored runs took by their own account, world by world."""
     lines = ["| world | learner | runs | steps | core-hours |", "|---|---|---:|---:|---:|"]
@@ -131,21 +150,8 @@ def sweeps(folder: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parent / "results"
-    results, page = load(folder), HERE / "results.md"
-    claims = evaluate(results)
-    blocks = {
-        "glance": f"{'; '.join(tally(claims))}.\n\n{_picture('claims', GLANCE)}\n{glance(claims)}",
-        "claims": markdown(claims),
-        "adaptation": adaptation(results),
-        "figures": pictures(folder),
-        "finals": finals(results, "pqn"),
-        "dqn": finals(results, "dqn"),
-        "pretraining": pretraining(load(HERE.parent / "studies" / "pretraining")),
-        "hours": hours(results),
-        "sweeps": sweeps(folder),
-    }
+def fill(page: Path, blocks: dict[str, str]) -> None:
+    """Writes every block into its place on the page."""
     text = page.read_text(encoding="utf-8")
     for name, block in blocks.items():
         place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -153,6 +159,31 @@ def main() -> None:
         if found != 1:
             raise SystemExit(f"{page} needs one place <!-- {name} --> ... <!-- end -->; it has {found}")
     page.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parent / "results"
+    results, studies = load(folder), HERE.parent / "studies"
+    claims = evaluate(results)
+    fill(
+        HERE / "results.md",
+        {
+            "glance": f"{'; '.join(tally(claims))}.\n\n{_picture('claims', GLANCE)}\n{glance(claims)}",
+            "claims": markdown(claims),
+            "adaptation": adaptation(results),
+            "figures": pictures(folder),
+            "finals": finals(results, "pqn"),
+            "dqn": finals(results, "dqn"),
+            "pretraining": pretraining(load(studies / "pretraining")),
+            "hours": hours(results),
+            "sweeps": sweeps(folder),
+        },
+    )
+    sys.path.insert(0, str(HERE.parent / "examples"))
+    import_modules(["oracle"])
+    followers = load(studies / "seasons")
+    fill(HERE / "streams.md", {"seasons": seasons(followers)})
+    draw(by_agent(followers), HERE / "pictures" / "seasons-changes.png")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Surprise, arm and season over the last ten changes of a run, one below the other."""
+"""Surprise, arm and season over the last ten changes of every run, side by side."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sadapt.report.drawing import PAGE, STYLE
 from sadapt.report.stored import Group
 
 CHANGES = 10
-HEIGHT = 0.95
-"""Inches of a panel."""
+HEIGHT = 1.15
+"""Inches of a run."""
 WILD = "#F3D9B1"
 """Behind the second season."""
 
@@ -39,19 +39,26 @@ def draw(groups: Mapping[str, Group], out: Path, agent: str = "S-Adapt") -> Path
     group = groups[agent]
     count = len(group.seeds)
     with plt.rc_context(STYLE):
-        figure, panels = plt.subplots(2 * count, 1, figsize=(PAGE, 2 * count * HEIGHT), layout="constrained")
+        figure, panels = plt.subplots(
+            count, 2, figsize=(PAGE, 0.6 + count * HEIGHT), layout="constrained", squeeze=False
+        )
         for place, seed in enumerate(group.seeds):
             columns = {name: values[place] for name, values in group.columns.items()}
-            _run(panels[2 * place : 2 * place + 2], columns, agent, f"seed {seed}")
-        panels[0].legend(frameon=False, ncols=2, loc="upper right")
-        panels[-1].set_xlabel("steps, millions (second season shaded)")
+            _run(panels[place], columns, agent)
+            panels[place, 0].set_ylabel(f"seed {seed}")
+        panels[0, 0].set_title("mean surprise, nats", loc="left")
+        panels[0, 1].set_title("share of S-Min", loc="left")
+        for axes in panels[-1]:
+            axes.set_xlabel("steps, millions (second season shaded)")
+        handles, names = panels[0, 0].get_legend_handles_labels()
+        figure.legend(handles, names, frameon=False, ncols=2, loc="outside upper right")
         figure.savefig(out, dpi=150, metadata={"Date": None} if out.suffix == ".svg" else None)
         plt.close(figure)
     return out
 
 
-def _run(panels: Any, columns: Mapping[str, np.ndarray], agent: str, title: str) -> None:
-    """Surprise above, the arm below."""
+def _run(panels: Any, columns: Mapping[str, np.ndarray], agent: str) -> None:
+    """Surprise on the left, the arm on the right."""
     rows = last_changes(columns["changes"])
     steps = columns["step"][rows] / 1e6
     season = (columns["season"] / columns["length"])[rows]
@@ -59,15 +66,11 @@ def _run(panels: Any, columns: Mapping[str, np.ndarray], agent: str, title: str)
         _shade(axes, steps, season)
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlim(steps[0], steps[-1])
-    above, below = panels
-    above.plot(steps, columns["surprise_random"][rows], color=COLOURS["random"], lw=0.9, label="Random")
-    above.plot(steps, columns["surprise"][rows], color=COLOURS["s-adapt"], lw=1.1, label=agent)
-    above.set_title(title, loc="left")
-    above.set_ylabel("nats")
-    above.tick_params(labelbottom=False)
-    below.plot(steps, columns["alpha"][rows], color=COLOURS["s-adapt"], lw=1.1)
-    below.set_ylim(-0.05, 1.05)
-    below.set_ylabel("S-Min")
+    left, right = panels
+    left.plot(steps, columns["surprise_random"][rows], color=COLOURS["random"], lw=0.9, label="Random")
+    left.plot(steps, columns["surprise"][rows], color=COLOURS["s-adapt"], lw=1.1, label=agent)
+    right.plot(steps, columns["alpha"][rows], color=COLOURS["s-adapt"], lw=1.1)
+    right.set_ylim(-0.05, 1.05)
 
 
 def _shade(axes: Any, steps: np.ndarray, season: np.ndarray) -> None:
