@@ -123,6 +123,19 @@ def seasons(results: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
+def streams(alone: Results, episodic: Results) -> str:
+    """The share of S-Min in the last tenth of S-Adapt's runs, without episodes and with them."""
+    lines = [
+        "| world | steps | share of S-Min, stream | share of S-Min, episodes | seeds of each |",
+        "|---|---:|---:|---:|---|",
+    ]
+    for agent, group in sorted(alone.groups.items(), key=_order):
+        other = episodic.groups[agent]
+        shares = " | ".join(_spoken(each, "alpha") for each in (group, other))
+        lines.append(f"| {agent.env} | {group.total / 1e6:.1f}M | {shares} | {len(group.seeds)}, {len(other.seeds)} |")
+    return "\n".join(lines) + "\n"
+
+
 def hours(results: Results) -> str:
     """What the stored runs took by their own account, world by world."""
     lines = ["| world | learner | runs | steps | core-hours |", "|---|---|---:|---:|---:|"]
@@ -182,7 +195,8 @@ def main() -> None:
     sys.path.insert(0, str(HERE.parent / "examples"))
     import_modules(["oracle"])
     followers = load(studies / "seasons")
-    fill(HERE / "streams.md", {"seasons": seasons(followers)})
+    alone = load(studies / "streams")
+    fill(HERE / "streams.md", {"seasons": seasons(followers), "streams": streams(alone, results)})
     draw(by_agent(followers), HERE / "pictures" / "seasons-changes.png")
 
 
