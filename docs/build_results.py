@@ -125,10 +125,8 @@ def seasons(results: Results) -> str:
 
 def streams(alone: Results, episodic: Results) -> str:
     """The share of S-Min in the last tenth of S-Adapt's runs, without episodes and with them."""
-    lines = [
-        "| world | steps | share of S-Min, stream | share of S-Min, episodes | seeds of each |",
-        "|---|---:|---:|---:|---|",
-    ]
+    lines = ["| world | steps | share of S-Min, stream | share of S-Min, episodes | seeds of each |"]
+    lines.append("|---|---:|---:|---:|---|")
     for agent, group in sorted(alone.groups.items(), key=_order):
         other = episodic.groups[agent]
         shares = " | ".join(_spoken(each, "alpha") for each in (group, other))
