@@ -262,6 +262,10 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         {"step": lambda key, state, action: lane_step(key, state, action if action else -action)},
         r"step\(key, state, action\) cannot be compiled by JAX",
     ),
+    "another state where something goes on": (
+        {"reset_on": lambda key, state: ((state, state), lane_reset(key)[1])},
+        "reset_on changes the structure of the state",
+    ),
     "growing state": (
         stepping(lambda state, step: ((state, state), step)),
         "step changes the structure of the state",

@@ -70,8 +70,12 @@ def _check_types(env: Env, key: Array) -> None:
     _check_scalar(env, "reward", step.reward, np.float32)
     _check_scalar(env, "terminated", step.terminated, np.bool_)
     _check_counters(env, step.counters)
-    _check_carry(env, state, after)
+    _check_carry(env, "step", state, after)
     _check_strong(env, "step", after)
+    if env.reset_on is not None:
+        again, obs = _traced(env, "reset_on(key, state)", env.reset_on, key, state)
+        _check_obs_type(env, "reset_on", obs)
+        _check_carry(env, "reset_on", state, again)
 
 
 def _traced(env: Env, call: str, function: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
@@ -104,11 +108,11 @@ def _check_counters(env: Env, counters: Any) -> None:
         _require(env, _type(value).endswith("[]"), f"counter {name!r} must be a scalar, not {_type(value)}")
 
 
-def _check_carry(env: Env, before: State, after: State) -> None:
+def _check_carry(env: Env, source: str, before: State, after: State) -> None:
     old, new = _structure(before), _structure(after)
-    _require(env, old == new, f"step changes the structure of the state from {old} to {new}")
+    _require(env, old == new, f"{source} changes the structure of the state from {old} to {new}")
     for (path, one), other in zip(_leaves(before), jax.tree.leaves(after), strict=True):
-        _require(env, _type(one) == _type(other), f"step changes state{path} from {_type(one)} to {_type(other)}")
+        _require(env, _type(one) == _type(other), f"{source} changes state{path} from {_type(one)} to {_type(other)}")
 
 
 def _check_strong(env: Env, source: str, state: State) -> None:
