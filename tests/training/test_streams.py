@@ -32,9 +32,9 @@ def program(learner, **changes):
 
 
 @functools.cache
-def chunks(learner):
+def chunks(learner, refill=None):
     """The program, its first state and those after every chunk, copied before they are consumed."""
-    prog = program(learner)
+    prog = program(learner, refill=refill)
     advance, state = compiled.driver(prog), compiled.start(prog, jax.random.key(3), nobody())
     states = [jax.tree.map(jnp.copy, state)]
     for _ in range(3):
@@ -147,9 +147,10 @@ def test_a_stream_outside_of_xla_goes_on_in_fresh_worlds():
     np.testing.assert_allclose(after.episodes.marginal.count, keep * before.episodes.marginal.count + 1, rtol=1e-5)
 
 
-def test_a_replay_gives_back_what_was_seen_in_a_stream():
+@pytest.mark.parametrize("refill", [None, 7])
+def test_a_replay_gives_back_what_was_seen_in_a_stream(refill):
     """theta is rebuilt from snapshots across stretches; a step's successor is seen on the step's own arm."""
-    prog, _, states = chunks("dqn")
+    prog, _, states = chunks("dqn", refill)
     state, kept = states[-1], memory(prog.parts.task, tiny("dqn").learner.settings)
     assert len(set(np.asarray(state.learner.replay.arm).tolist())) == 2
     seen = jax.vmap(prog.rules.look)(jax.tree.map(lambda x: x[:4], state.episodes))
