@@ -126,17 +126,18 @@ def pqn_rate(name: str, *, seconds: float) -> float:
 
 
 def adapting_rates(name: str, *, seconds: float) -> tuple[float, float]:
-    """The same of S-Adapt, and of S-Min by turns with it."""
-    both = [changed(preset(name, "fast"), "objective", objective) for objective in ("s-adapt", "s-min")]
+    """The same of S-Adapt while its arms take turns, which is when it costs most, and of S-Min by turns with it."""
+    undecided = {"objective": "s-adapt", "bandit_patience": 1.0}
+    both = [all_changed(preset(name, "fast"), each) for each in (undecided, {"objective": "s-min"})]
     ours, single = training_rates(*both, seconds=seconds)
     return ours, single
 
 
 def stream_rates(name: str, *, seconds: float) -> tuple[float, float]:
-    """The same of S-Adapt in a stream, and in episodes by turns with it."""
-    without = changed(preset(name, "fast", stream=True), "stream", True)
-    alone, episodic = training_rates(without, preset(name, "fast"), seconds=seconds)
-    return alone, episodic
+    """The same of S-Min in a stream, and in episodes by turns with it; S-Adapt's speed depends on the arms played."""
+    both = [all_changed(preset(name, "fast", stream=on), {"stream": on, "objective": "s-min"}) for on in (True, False)]
+    stream, episodic = training_rates(*both, seconds=seconds)
+    return stream, episodic
 
 
 def checkpoint_seconds() -> float:

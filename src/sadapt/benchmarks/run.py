@@ -64,10 +64,10 @@ def _learners(seconds: float) -> Iterator[Row]:
             yield row(f"pqn fast, atari-freeway, {objective}", rate, "steps/s", target, "target")
     for name in learners.ADAPTING:
         ours, single = learners.adapting_rates(name, seconds=seconds)
-        yield row(f"pqn fast, {name}, s-adapt", ours, "steps/s", single, "s-min")
+        yield row(f"pqn fast, {name}, s-adapt, arms by turns", ours, "steps/s", single, "s-min")
     for name in learners.STREAMS:
         stream, episodic = learners.stream_rates(name, seconds=seconds)
-        yield row(f"pqn fast, {name}, s-adapt in a stream", stream, "steps/s", episodic, "in episodes")
+        yield row(f"pqn fast, {name}, s-min in a stream", stream, "steps/s", episodic, "in episodes")
     small, dqn = learners.dqn_rates(10_000, 1_000_000, steps=STEPS, seconds=PATIENCE * seconds)
     yield row("dqn paper, maze-small, replay 1,000,000", dqn, "steps/s", small, "replay 10,000")
     updated = learners.dqn_settings(learning_starts=1_000, buffer_size=100_000)

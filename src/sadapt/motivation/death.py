@@ -21,18 +21,15 @@ class Treatment(NamedTuple):
 
     ends: bool
     """Whether a death closes the episode."""
-    shown: Callable[[Array, Array], Array]
-    """`shown(key, fresh observation)`: what the agent sees in place of a death that it survives."""
+    shock: Callable[[Array], Array] | None
+    """`shock(key)`: what the agent sees in place of a death that it survives; None: the fresh world."""
 
 
 def treatment(env: Facts, on_death: str) -> Treatment:
     """A death ends the episode (`end`), or is seen as the fresh world (`soft`) or a random observation (`shock`)."""
     if on_death not in ON_DEATH:
         raise UserError(f"unknown on_death {on_death!r}: {nearest(on_death, ON_DEATH)}")
-    if on_death == "shock":
-        draw = random_observation(env)
-        return Treatment(ends=False, shown=lambda key, fresh: draw(key))
-    return Treatment(ends=on_death == "end", shown=lambda key, fresh: fresh)
+    return Treatment(ends=on_death == "end", shock=random_observation(env) if on_death == "shock" else None)
 
 
 def random_observation(env: Facts) -> Callable[[Array], Array]:

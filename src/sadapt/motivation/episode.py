@@ -214,10 +214,12 @@ def absorb(terms: Terms, key: Array, episode: Episode, answer: Answer) -> tuple[
     if terms.on_death.ends:
         closed = closed | death
     else:
-        world = select(death, answer.fresh.world, world)
-        successor = rarely(death, terms.on_death.shown, successor, key, answer.fresh.obs)
-    if terms.refill is not None:
-        world, successor = select(t % terms.refill == 0, answer.fresh, Fresh(world, successor))
+        again = death if terms.refill is None else jax.lax.optimization_barrier(death | (t % terms.refill == 0))
+        world = select(again, answer.fresh.world, world)
+        if terms.refill is not None or terms.on_death.shock is None:
+            successor = jnp.where(again, answer.fresh.obs, successor)
+        if terms.on_death.shock is not None:
+            successor = rarely(death, terms.on_death.shock, successor, key)
     marginal_input = terms.env.marginal_input(successor)
     surprise = -terms.marginal.log_prob(episode.marginal, marginal_input)
     theta = terms.marginal.update(episode.marginal, marginal_input)
