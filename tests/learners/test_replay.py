@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sadapt.errors import UserError
-from sadapt.learners.replay import FINAL, Rings, replay
+from sadapt.learners.replay import FINAL, replay
+from sadapt.learners.rings import Rings
 from sadapt.motivation.bandits import ucb
 from sadapt.motivation.episode import Answer, Fresh, episodes
 from sadapt.motivation.feedback import nobody

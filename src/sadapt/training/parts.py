@@ -79,14 +79,7 @@ def parts(env: AnyEnv, settings: Settings, own: Own | None = None) -> Parts:
     on_death = env.on_death if wanted.on_death == "auto" else wanted.on_death
     ends: Any = {"feedback": feedback, "on_death": on_death, "horizon": horizon, "death_is_terminal": not row.intrinsic}
     if wanted.stream:
-        groups = groups_of(env, settings)
-        stretches = stretches_of(env, horizon, wanted)._replace(
-            random_envs=groups * wanted.random_envs,
-            scouts=scouts_of(row, env, settings),
-            groups=groups,
-            stay=wanted.stay,
-            relative=wanted.relative and row.reward == "surprise",
-        )
+        stretches = stretches_of(row, env, settings)
         rules = stream(env, marginal, bandit, stretches=stretches, **ends)
         # Regimes add to every reward, and what is added must fade; in units of the random agent they do not.
         fades = math.inf if stretches.relative else remembered(horizon, wanted)
@@ -139,12 +132,20 @@ def memory_of(horizon: int, wanted: MotivationSettings) -> MemorySettings:
     return MemorySettings(half_life=max(horizon / 2, 1.0))
 
 
-def stretches_of(env: Facts, horizon: int, wanted: MotivationSettings) -> Stretches:
+def stretches_of(row: Objective, env: AnyEnv, settings: Settings) -> Stretches:
     """How a stream is cut into decisions, as long as what is remembered; where it is refilled, from one to the next."""
+    horizon, wanted, groups = settings.horizon or env.horizon, settings.motivation, groups_of(env, settings)
     half_life = remembered(horizon, wanted)
     refill = wanted.refill or (horizon if env.runs_down else None)
-    steps = wanted.stretch or refill or (1 if math.isinf(half_life) else round(half_life))
-    return Stretches(steps=steps, random_envs=wanted.random_envs, refill=refill)
+    return Stretches(
+        steps=wanted.stretch or refill or (1 if math.isinf(half_life) else round(half_life)),
+        random_envs=groups * wanted.random_envs,
+        scouts=scouts_of(row, env, settings),
+        groups=groups,
+        stay=wanted.stay,
+        relative=wanted.relative and row.reward == "surprise",
+        refill=refill,
+    )
 
 
 def groups_of(env: AnyEnv, settings: Settings) -> int:
@@ -261,11 +262,12 @@ def bandit_of(env: AnyEnv, row: Objective, settings: Settings, own: Own) -> Band
         return bandit
     if is_foreign("bandit", settings.bandit, own):
         contracts.check_bandit(settings.bandit.name, bandit, len(ARMS))
-    horizon, wanted = settings.horizon or env.horizon, settings.motivation
-    ahead = settings.planned / (stretches_of(env, horizon, wanted).steps if wanted.stream else horizon)
+    wanted = settings.motivation
     if wanted.stream:
-        ahead /= groups_of(env, settings)
-    return patient(bandit, round(settings.motivation.bandit_patience * ahead))
+        ahead = settings.planned / (stretches_of(row, env, settings).steps * groups_of(env, settings))
+    else:
+        ahead = settings.planned / (settings.horizon or env.horizon)
+    return patient(bandit, round(wanted.bandit_patience * ahead))
 
 
 def network_of(
