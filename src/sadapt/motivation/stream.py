@@ -87,7 +87,9 @@ def stream(
         )
     groups, refill = stretches.groups, stretches.refill
     if refill is not None and refill >= MAX_COUNT:
-        raise UserError(f"a stream must be refilled within less than {MAX_COUNT} steps; got {refill}: give a smaller --refill")
+        raise UserError(
+            f"a stream must be refilled within less than {MAX_COUNT} steps; got {refill}: give a smaller --refill"
+        )
     terms = Terms(
         env=env,
         marginal=marginal,
