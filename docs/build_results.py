@@ -24,7 +24,6 @@ from sadapt.report.figures import FIGURES, Figure
 from sadapt.report.naming import labels
 from sadapt.report.seasons import by_agent, followed
 from sadapt.report.seasons_picture import draw
-from sadapt.report.statistics import Interval
 from sadapt.report.stored import Group, Results, load
 from sadapt.report.table import costs
 
@@ -65,13 +64,9 @@ def adaptation(results: Results) -> str:
     names = ("waste", "area", "final", "cost")
     lines = [f"| world | better arm | {' | '.join(names)} | seeds |", f"|---|---|{'---:|' * (len(names) + 1)}"]
     for each in measured(results):
-        cells = [_interval(getattr(each, name)) for name in names]
+        cells = [str(getattr(each, name)) for name in names]
         lines.append(f"| {each.world} | {each.better} | {' | '.join(cells)} | {each.seeds} |")
     return "\n".join(lines) + "\n"
-
-
-def _interval(found: Interval) -> str:
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def pictures(folder: Path) -> str:
@@ -117,7 +112,7 @@ def seasons(results: Results) -> str:
     lines = [f"| agent | {' | '.join(names.values())} | task in 100 steps: calm, wild | seeds |"]
     lines.append(f"|---|{'---:|' * (len(names) + 2)}")
     for each in followed(by_agent(results)):
-        cells = ["" if (found := getattr(each, name)) is None else _interval(found) for name in names]
+        cells = ["" if (found := getattr(each, name)) is None else str(found) for name in names]
         task = ", ".join(f"{value:.2f}" for value in each.task)
         lines.append(f"| {each.agent} | {' | '.join(cells)} | {task} | {each.seeds} |")
     return "\n".join(lines) + "\n"

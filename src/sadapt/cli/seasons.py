@@ -40,7 +40,7 @@ class SeasonsCommand:
         found = seasons(self.results, figure=self.figure, imports=self.imports)
         if self.json:
             return show_json([_record(each._asdict()) for each in found])
-        spoken = lambda each: "" if each is None else f"{each.value:.2f} [{each.low:.2f}, {each.high:.2f}]"  # noqa: E731
+        spoken = lambda each: "" if each is None else str(each)  # noqa: E731
         told = lambda each: ", ".join(f"{value:.2f}" for value in each)  # noqa: E731
         return show(
             [each._asdict() for each in found],

@@ -166,13 +166,12 @@ class AdaptationCommand:
         if self.json:
             records = [{**each._asdict(), **{name: getattr(each, name)._asdict() for name in names}} for each in found]
             return show_json(records)
-        spoken = lambda each: f"{each.value:.2f} [{each.low:.2f}, {each.high:.2f}]"  # noqa: E731
         show(
             [each._asdict() for each in found],
             [
                 Column("world", "world"),
                 Column("better", "better arm"),
-                *(Column(name, f"{name}, 95 %", spoken, right=True) for name in names),
+                *(Column(name, f"{name}, 95 %", str, right=True) for name in names),
                 Column("seeds", "seeds", right=True),
             ],
         )

@@ -143,7 +143,6 @@ class Terms(NamedTuple):
     clock: Callable[[Array], Array]
     choose: Callable[[Array, BanditState, Array], tuple[BanditState, Array]]
     refill: int | None = None
-    """Steps after which a world starts afresh while theta goes on; None: never."""
 
 
 def episodes(
@@ -214,6 +213,7 @@ def absorb(terms: Terms, key: Array, episode: Episode, answer: Answer) -> tuple[
     if terms.on_death.ends:
         closed = closed | death
     else:
+        # The barrier: else the remainder is worked out anew for every cell that is chosen by it.
         again = death if terms.refill is None else jax.lax.optimization_barrier(death | (t % terms.refill == 0))
         world = select(again, answer.fresh.world, world)
         if terms.refill is not None or terms.on_death.shock is None:

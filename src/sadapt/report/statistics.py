@@ -18,6 +18,9 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def __str__(self) -> str:
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
 
 def bootstrap(samples: Sequence[np.ndarray], statistic: Callable[..., Any]) -> tuple[Any, Any, Any]:
     """The statistic of independent samples (last axis: seeds) and its percentile interval.
