@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sadapt.rarely import rarely
+from sadapt.rarely import one_by_one, rarely
 
 CALLS: list[int] = []
 
@@ -60,3 +60,25 @@ def test_worlds_of_several_seeds(worlds: tuple[jax.Array, jax.Array]) -> None:
     told = jax.vmap(jax.vmap(both, in_axes=(0, 0, 0)), in_axes=(0, None, None))(which, keys, x)
     np.testing.assert_array_equal(told[0], jax.vmap(both)(which[0], keys, x))
     np.testing.assert_array_equal(told[1], x)
+
+
+@pytest.mark.parametrize("asking", [[], [2], [0, 3], [0, 1, 2, 3, 4]])
+def test_rows_one_by_one_are_those_asked_for(worlds: tuple[jax.Array, jax.Array], asking: list[int]) -> None:
+    keys, x = worlds
+    which = jnp.isin(jnp.arange(5), jnp.asarray(asking, jnp.int32))
+    CALLS.clear()
+    told = jax.jit(lambda which: one_by_one(which, drawn, -x, keys, x))(which)
+    jax.block_until_ready(told)
+    jax.effects_barrier()
+    assert len(CALLS) == len(asking)
+    for i in range(5):
+        alone = x[i] + jax.random.uniform(keys[i], (3,)) if i in asking else -x[i]
+        np.testing.assert_array_equal(told[i], alone)
+
+
+def test_rows_one_by_one_of_several_seeds(worlds: tuple[jax.Array, jax.Array]) -> None:
+    keys, x = worlds
+    which = jnp.asarray([[True, False, False, False, True], [False, True, False, False, False]])
+    told = jax.vmap(lambda which: one_by_one(which, drawn, x, keys, x))(which)
+    for seed in range(2):
+        np.testing.assert_array_equal(told[seed], one_by_one(which[seed], drawn, x, keys, x))

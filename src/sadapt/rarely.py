@@ -33,3 +33,19 @@ def rarely(which: Array, yes: Callable[..., Any], no: Any, *given: Any) -> Any:
 
     chosen.def_vmap(side_by_side)
     return chosen(which, no, given)
+
+
+def one_by_one(which: Array, yes: Callable[..., Any], no: Any, *given: Any) -> Any:
+    """Row by row, `yes(*given)` of the row where `which` holds, else that of `no`.
+
+    Only the rows asked for are computed, one after another: for what costs more than all else in a step, and more again
+    when it is mapped.
+    """
+    asked = jnp.nonzero(which, size=len(which), fill_value=0)[0]
+
+    def write(place: Array, rows: Any) -> Any:
+        row = asked[place]
+        told = yes(*jax.tree.map(lambda x: x[row], given))
+        return jax.tree.map(lambda all_rows, one: all_rows.at[row].set(one), rows, told)
+
+    return jax.lax.fori_loop(0, jnp.sum(which, dtype=jnp.int32), write, no)

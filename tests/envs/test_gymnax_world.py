@@ -177,10 +177,26 @@ def test_a_suite_that_does_not_go_with_this_jax_says_so(monkeypatch):
         gymnax_suites.navix("Any-v0")
 
 
+def test_resets_that_cost_much_are_made_only_where_needed_and_change_nothing(monkeypatch, tmp_path, standard_promotion):
+    """Deaths at the corridor's end and horizons, soft: the same run with fresh worlds for all and for those in need."""
+    usual = gymnax_suites.SUITES["gymnax"]
+    rows = []
+    for costly in (False, True):
+        monkeypatch.setitem(
+            gymnax_suites.SUITES, "gymnax", lambda name, costly=costly: usual(name)._replace(costly_reset=costly)
+        )
+        words = {"total_timesteps": 16_384, "objective": "s-adapt", "on_death": "soft", **SMALL}
+        run = api.train(
+            "gymnax:Whole", out=tmp_path / str(costly), options=Options(tensorboard=False, clock=False), **words
+        )
+        rows.append((run.path / "metrics.csv").read_text())
+    assert rows[0] == rows[1]
+
+
 @pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(tmp_path, standard_promotion):
     words = {"total_timesteps": 4 * 16_384, "objective": "s-adapt", **SMALL}
-    options = Options(tensorboard=False)
+    options = Options(tensorboard=False, clock=False)
     whole = api.train("gymnax:Whole", out=tmp_path / "whole", options=options, **words)
 
     def stop(progress):

@@ -47,6 +47,8 @@ class Env(Facts):
     the same regime; None where there are no regimes to share."""
     reset_on: Callable[[Array, State], tuple[State, Array]] | None = None
     """`reset_on(key, state) -> (state, obs)`: a fresh start in which the regime goes on; None: all begins anew."""
+    costly_reset: bool = False
+    """Whether a reset costs as much as many steps: then only worlds that must start afresh are reset, in turn."""
     alone: Env | None = None
     """The world with regimes of its own, where it shares them with others; None: it is so itself."""
 

@@ -36,6 +36,8 @@ class Guest(NamedTuple):
     """A picture of a state, uint8[height, width, 3], where the suite has one."""
     counts: dict[str, Callable[[Any], Array]] = {}  # noqa: RUF012
     """Numbers of a state whose growth is counted."""
+    costly_reset: bool = False
+    """Whether a reset costs as much as many steps."""
 
 
 def gymnax(name: str) -> Guest:
@@ -55,6 +57,7 @@ def craftax(name: str) -> Guest:
     return of_interface(world, world.default_params)._replace(
         draw=_craftax_picture("craftax_classic" if "Classic" in name else "craftax"),
         counts={"achievements": lambda state: state.achievements.sum(dtype=jnp.float32)},
+        costly_reset=True,
     )
 
 

@@ -41,19 +41,22 @@ class Known(NamedTuple):
     horizon: int | None = None
     kinds: tuple[Kind, ...] = ()
     agent_channel: int | None = None
+    on_death: str = "end"
 
 
 NAVIX = Known(high=10)
 """MiniGrid's numbers of things go up to 10, the agent; the space says 8."""
+CRAFTAX = Known(horizon=500, on_death="soft")
+"""A life is shorter than an episode: entropies of episodes that end with it could not be compared."""
 MINATAR = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
 KNOWN = {
     **{f"gymnax:{game}-MinAtar": Known(bits=True, horizon=500) for game in MINATAR},
     "gymnax:DeepSea-bsuite": Known(bits=True),
     "gymnax:Catch-bsuite": Known(bits=True),
-    "craftax:Craftax-Classic-Symbolic-v1": Known(horizon=500, kinds=CRAFTAX_CLASSIC),
-    "craftax:Craftax-Symbolic-v1": Known(horizon=500),
-    "craftax:Craftax-Classic-Pixels-v1": Known(horizon=500),
-    "craftax:Craftax-Pixels-v1": Known(horizon=500),
+    "craftax:Craftax-Classic-Symbolic-v1": CRAFTAX._replace(kinds=CRAFTAX_CLASSIC),
+    "craftax:Craftax-Symbolic-v1": CRAFTAX,
+    "craftax:Craftax-Classic-Pixels-v1": CRAFTAX,
+    "craftax:Craftax-Pixels-v1": CRAFTAX,
 }
 
 
@@ -100,11 +103,13 @@ def gymnax_world(name: str, settings: GymnaxSettings = GymnaxSettings()) -> Env:
         horizon=horizon,
         marginal_channels=tuple(range(shown.shape[-1])),
         agent_channel=agent,
+        on_death=known.on_death,
         low=shown.low,
         high=shown.high,
         eye=shown.eye,
         kinds=shown.kinds,
         counters=tuple(guest.counts),
+        costly_reset=guest.costly_reset,
         about=f"{inner} of {suite}",
         reset=reset,
         step=step,

@@ -280,7 +280,7 @@ register(
 )
 for _suite, _about, _hints in (
     ("gymnax", "any gymnax world with discrete actions", {}),
-    ("craftax", "Craftax", {"usual": {"random_episodes": 64}}),
+    ("craftax", "Craftax", {"usual": {"random_episodes": 64}, "fast_steps": 5_000_000}),
     ("navix", "any NAVIX world, MiniGrid in JAX", {}),
 ):
     register(
@@ -289,8 +289,7 @@ for _suite, _about, _hints in (
         "sadapt.envs.gymnax_world:gymnax_world",
         GymnaxSettings,
         about=f"{_about}, as {_suite}:ID (extra `{_suite}`)",
-        fast_steps=2_000_000,
-        **_hints,
+        **{"fast_steps": 2_000_000, **_hints},
     )
 
 

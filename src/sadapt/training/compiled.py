@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from sadapt.keys import from_seed
 from sadapt.motivation.baseline import random_agent
 from sadapt.motivation.episode import Answer, Fresh
 from sadapt.motivation.feedback import RandomAgent, nobody, usable
+from sadapt.rarely import one_by_one
 from sadapt.training.program import Program, TrainState
 
 Array = jax.Array
@@ -31,16 +33,21 @@ def answer_worlds(prog: Program, state: TrainState, actions: Array) -> Answer:
     key_step, key_fresh = jax.random.split(state.world_key)
     worlds, steps = jax.vmap(_world(prog).step)(jax.random.split(key_step, count), state.episodes.world, actions)
     goes_on = _world(prog).reset_on
-    if goes_on is None:
+    if goes_on is not None:
+        return Answer(worlds, steps, Fresh(*jax.vmap(goes_on)(jax.random.split(key_fresh, count), worlds)))
+    if not _world(prog).costly_reset:
         return Answer(worlds, steps, fresh_worlds(prog, key_fresh))
-    return Answer(worlds, steps, Fresh(*jax.vmap(goes_on)(jax.random.split(key_fresh, count), worlds)))
+    ended = prog.rules.restarts(state.episodes.t, steps.terminated)
+    keys = jax.random.split(key_fresh, count)
+    return Answer(worlds, steps, Fresh(*one_by_one(ended, _world(prog).reset, (worlds, steps.obs), keys)))
 
 
 def fresh_worlds(prog: Program, key: Array) -> Fresh:
     """As many worlds as run side by side, just reset; those of a group in the same regime."""
     world, stream, keys = _world(prog), prog.rules.stream, jax.random.split(key, prog.worlds)
     if stream is None or stream.groups == 1 or world.reset_in is None:
-        return Fresh(*jax.vmap(world.reset)(keys))
+        each = partial(jax.lax.map, world.reset) if world.costly_reset else jax.vmap(world.reset)
+        return Fresh(*each(keys))
     words = jax.random.bits(jax.random.fold_in(key, 1), (stream.groups,), jnp.uint32)
     sizes = (prog.sizes.num_envs, stream.random_envs)
     mine = jnp.concatenate([jnp.repeat(words, size // stream.groups) for size in sizes])
