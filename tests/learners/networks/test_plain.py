@@ -25,6 +25,7 @@ def test_plain_networks_have_the_parameters_counted_by_hand():
         ((25, 4, 1), None, True),
         ((11, 9, 4), (11, 9, 4), False),
         ((84, 84, 4), (21, 21, 2), False),
+        ((10, 10, 4), (64,), True),
         ((1000,), None, False),
     ],
 )

@@ -115,10 +115,21 @@ def test_the_outlook_adds_what_the_summary_is_worth_to_every_output():
     [
         (spec_of((4,), agent_channel=0), 5, r"height x width x channels; got shape \(4,\)"),
         (spec_of((10, 10, 3), (10, 10, 3), agent_channel=1), 0, "--radius must be at least 1; got 0"),
-        (spec_of((84, 84, 4), (21, 21, 2), agent_channel=1), 5, "on one grid"),
         (spec_of((10, 10, 3)), 5, "needs an agent to look around; 'a world' has none: use plain"),
     ],
 )
 def test_what_cannot_be_built_is_refused(spec, radius, words):
     with pytest.raises(UserError, match=words):
         window(spec, WindowSettings(radius=radius))
+
+
+def test_a_theta_with_other_cells_than_s_is_seen_whole_beside_the_summary():
+    network = window(spec_of((10, 10, 3), (6,), agent_channel=1))
+    seen = on_device(scene(3, (10, 10, 3), (6,)))
+    views = jax.vmap(network.view)(seen)
+    alone = jax.vmap(window(spec_of((10, 10, 3), agent_channel=1)).view)(seen)
+    np.testing.assert_array_equal(views.cells, alone.cells)
+    np.testing.assert_array_equal(views.beside[:, -8:-2], seen.theta)
+    np.testing.assert_array_equal(views.beside[:, -2:], jnp.stack([seen.time, seen.arm], axis=1))
+    np.testing.assert_array_equal(views.beside[:, :-8], alone.beside)
+    assert network.apply(random_params(network), views).shape[0] == len(seen.theta)

@@ -6,6 +6,7 @@ a batch of views into as many vectors. What these mean is the learner's affair.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -62,10 +63,15 @@ def scaled(x: Num[Array, "*shape"], scale: float) -> Float[Array, "*shape"]:
     return x if scale == 1 else x * scale
 
 
+def on_one_grid(spec: Spec) -> bool:
+    """Whether theta is seen and has the same cells as s."""
+    return spec.theta_shape is not None and spec.theta_shape[:-1] == spec.obs_shape[:-1]
+
+
 def maps(spec: Spec, seen: Augmented) -> list[Float[Array, "... _"]]:
-    """s, and theta where it is seen."""
+    """s, and theta where it has the same cells."""
     obs = scaled(seen.obs, spec.scale)
-    return [obs] if spec.theta_shape is None else [obs, seen.theta]
+    return [obs, seen.theta] if on_one_grid(spec) else [obs]
 
 
 def scalars(spec: Spec, seen: Augmented) -> Float[Array, " scalars"]:
@@ -73,14 +79,19 @@ def scalars(spec: Spec, seen: Augmented) -> Float[Array, " scalars"]:
     return jnp.zeros(0, jnp.float32) if spec.theta_shape is None else jnp.stack([seen.time, seen.arm])
 
 
+def beside(spec: Spec, seen: Augmented) -> Float[Array, " entries"]:
+    """What is seen and is no map: a theta with other cells than s, as a vector, and the scalars."""
+    apart = spec.theta_shape is not None and not on_one_grid(spec)
+    return jnp.concatenate([seen.theta.reshape(-1), scalars(spec, seen)]) if apart else scalars(spec, seen)
+
+
 def shapes_seen(spec: Spec) -> tuple[list[Shape], int]:
-    """Shapes of the maps and the number of the scalars."""
-    return ([spec.obs_shape], 0) if spec.theta_shape is None else ([spec.obs_shape, spec.theta_shape], 2)
-
-
-def on_one_grid(spec: Spec) -> bool:
-    """Whether theta, where it is seen, has the same cells as s."""
-    return spec.theta_shape is None or spec.theta_shape[:-1] == spec.obs_shape[:-1]
+    """Shapes of the maps, and how many entries are beside them."""
+    if spec.theta_shape is None:
+        return [spec.obs_shape], 0
+    if on_one_grid(spec):
+        return [spec.obs_shape, spec.theta_shape], 2
+    return [spec.obs_shape], math.prod(spec.theta_shape) + 2
 
 
 def require_rows_and_columns(network: str, spec: Spec) -> None:
@@ -89,11 +100,3 @@ def require_rows_and_columns(network: str, spec: Spec) -> None:
         raise UserError(
             f"{network} needs observations of height x width x channels; got shape {spec.obs_shape}: use plain"
         )
-
-
-def require_maps(network: str, spec: Spec) -> None:
-    """The same, and theta on another grid than s."""
-    shape, theta = spec.obs_shape, spec.theta_shape
-    require_rows_and_columns(network, spec)
-    if not on_one_grid(spec):
-        raise UserError(f"{network} needs s and theta on one grid; got shapes {shape} and {theta}: use paper")

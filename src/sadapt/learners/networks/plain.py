@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from sadapt.learners.layers import dense, layer_norm, orthogonal
-from sadapt.learners.networks.base import Network, Outputs, Params, Spec, maps, on_one_grid, scalars, shapes_seen
+from sadapt.learners.networks.base import Network, Outputs, Params, Spec, beside, maps, on_one_grid, shapes_seen
 from sadapt.learners.networks.blocks import Cells, normed, one_convolution
 from sadapt.learners.table import PlainSettings
 from sadapt.motivation.augmented import Augmented
@@ -21,10 +21,11 @@ FILTERS = 16
 
 
 def plain(spec: Spec, settings: PlainSettings = PlainSettings()) -> Network:
-    """One convolution over a map that is large enough and shares its grid with theta, otherwise dense layers."""
-    shape = spec.obs_shape
+    """One convolution over a map that is large enough, unless theta is a map of other cells; otherwise dense layers."""
+    shape, theta = spec.obs_shape, spec.theta_shape
     large = len(shape) == 3 and shape[0] * shape[1] >= MANY_CELLS
-    return (plain_conv if large and on_one_grid(spec) else plain_dense)(spec, settings)
+    joins = theta is None or len(theta) == 1 or on_one_grid(spec)
+    return (plain_conv if large and joins else plain_dense)(spec, settings)
 
 
 def plain_conv(spec: Spec, settings: PlainSettings) -> Network:
@@ -33,7 +34,7 @@ def plain_conv(spec: Spec, settings: PlainSettings) -> Network:
     cells = (*spec.obs_shape[:2], sum(shape[-1] for shape in shapes))
 
     def view(seen: Augmented) -> Cells:
-        return Cells(jnp.concatenate(maps(spec, seen), axis=-1), scalars(spec, seen))
+        return Cells(jnp.concatenate(maps(spec, seen), axis=-1), beside(spec, seen))
 
     init, apply = one_convolution(cells, extra, spec.outputs, filters=FILTERS, stride=1, hidden=settings.hidden)
     return Network(init, view, apply)
@@ -51,7 +52,7 @@ def plain_dense(spec: Spec, settings: PlainSettings) -> Network:
 
     def view(seen: Augmented) -> Float[Array, " entries"]:
         entries = [x.reshape(-1) for x in maps(spec, seen)]
-        return jnp.concatenate([*entries, scalars(spec, seen)])
+        return jnp.concatenate([*entries, beside(spec, seen)])
 
     def apply(params: Params, views: Float[Array, "batch entries"]) -> Outputs:
         x = views

@@ -17,9 +17,9 @@ from sadapt.learners.networks.base import (
     Params,
     Shape,
     Spec,
+    beside,
     maps,
-    require_maps,
-    scalars,
+    require_rows_and_columns,
     shapes_seen,
 )
 from sadapt.learners.networks.blocks import Cells, mlp, one_convolution
@@ -57,7 +57,7 @@ def require_window(spec: Spec, radius: int) -> int:
     """The agent's channel; refuses worlds without one, what is no map, and a window on nothing."""
     if spec.agent_channel is None:
         raise UserError(f"the window network needs an agent to look around; {spec.source!r} has none: use plain")
-    require_maps("the window network", spec)
+    require_rows_and_columns("the window network", spec)
     if radius < 1:
         raise UserError(f"the window network must see at least one cell in each direction; got radius {radius}")
     return spec.agent_channel
@@ -68,7 +68,8 @@ def window(spec: Spec, settings: WindowSettings = WindowSettings()) -> Network:
 
     `radius` cells are seen in each direction, in one 3x3 convolution; outside the map all is zero but one channel that
     says so. Near sees these and the summary; far, one number for all outputs, the summary, t/T and alpha alone,
-    magnified: one butterfly less is next to nothing in an average over a map, but much to what lies ahead.
+    magnified: one butterfly less is next to nothing in an average over a map, but much to what lies ahead. A theta that
+    has other cells than s is a vector beside the summary.
     """
     radius, obs_shape = settings.radius, spec.obs_shape
     agent = require_window(spec, radius)
@@ -84,13 +85,13 @@ def window(spec: Spec, settings: WindowSettings = WindowSettings()) -> Network:
         padded = jnp.concatenate([*(jnp.pad(x, frame) for x in planes), outside], axis=-1)
         cells = jax.lax.dynamic_slice(padded, (row, column, 0), (side, side, channels))
         averages = [summarise(x) for summarise, x in zip(summaries, planes, strict=True)]
-        return Cells(cells, jnp.concatenate([*averages, scalars(spec, seen)]))
+        return Cells(cells, jnp.concatenate([*averages, beside(spec, seen)]))
 
-    beside = sum(sizes) + extra
+    entries = sum(sizes) + extra
     init_near, near = one_convolution(
-        (side, side, channels), beside, spec.outputs, filters=FILTERS, stride=STRIDE, hidden=settings.hidden
+        (side, side, channels), entries, spec.outputs, filters=FILTERS, stride=STRIDE, hidden=settings.hidden
     )
-    far = mlp(beside, (OUTLOOK, 1), linear_last=True)
+    far = mlp(entries, (OUTLOOK, 1), linear_last=True)
     magnify = math.sqrt(obs_shape[0] * obs_shape[1]) / COARSE
 
     def init(key: Key[Array, ""]) -> Params:
