@@ -1,4 +1,4 @@
-"""A house seen from above, with a television in one room, a closet without light, and a way out at the end of a corridor.
+"""A house seen from above: a television in one room, a closet without light, a way out at the end of a corridor.
 
 cd examples
 sadapt probe house-tv --import house
@@ -134,7 +134,7 @@ def going_to(place: int) -> Policy:
     known, queue = {place}, deque([place])
     while queue:
         cell = queue.popleft()
-        for before, action in zip(*np.nonzero(NEXT == cell), strict=True):
+        for before, action in zip(*np.nonzero(cell == NEXT), strict=True):
             if before not in known and not WALL.ravel()[before]:
                 known.add(int(before))
                 queue.append(int(before))
