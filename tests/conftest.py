@@ -1,6 +1,8 @@
 """Settings of every test: one thread per process, strict promotion, no windows, unhurried hypothesis."""
 
 import os
+import sys
+from pathlib import Path
 
 # Before JAX is imported: pytest-xdist already keeps the cores busy, so threads inside a test only fight over them.
 # Compiling is most of what the tests do, so it is done without the optimiser.
@@ -15,6 +17,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import hypothesis
 import jax
 import pytest
+
+from sadapt.registry import IMPORTED, TABLES
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -38,3 +42,19 @@ def shared_programs(tmp_path_factory, worker_id):
     os.environ["SADAPT_CACHE"] = str(folder / "started")
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
     return folder
+
+
+@pytest.fixture
+def examples(monkeypatch):
+    """The folder of examples as the current one; the parts of its modules are as if never there afterwards."""
+    folder = Path(__file__).parent.parent / "examples"
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    before = {kind: dict(table) for kind, table in TABLES.items()}
+    yield folder
+    for kind, table in before.items():
+        TABLES[kind].clear()
+        TABLES[kind].update(table)
+    IMPORTED.clear()
+    for name in [name for name in sys.modules if (folder / name.partition(".")[0]).is_dir()]:
+        del sys.modules[name]

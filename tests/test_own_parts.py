@@ -17,7 +17,6 @@ from PIL import Image
 from sadapt import api
 from sadapt.cli import main
 from sadapt.errors import UserError
-from sadapt.registry import IMPORTED, TABLES
 from sadapt.runs import checkpoint, metrics_file
 from sadapt.runs.recorder import Options
 from tests.trees import same
@@ -36,19 +35,10 @@ QUIET = Options(tensorboard=False, clock=False)
 
 
 @pytest.fixture
-def own(monkeypatch):
-    """The examples' parts, under JAX's standard rules, and as if they had never been there afterwards."""
-    monkeypatch.chdir(EXAMPLES)
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    before = {kind: dict(table) for kind, table in TABLES.items()}
+def own(examples):
+    """The examples' parts, under JAX's standard rules."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield
-    for kind, table in before.items():
-        TABLES[kind].clear()
-        TABLES[kind].update(table)
-    IMPORTED.clear()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "own_parts"]:
-        del sys.modules[name]
 
 
 def sadapt(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
