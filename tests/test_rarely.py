@@ -62,23 +62,28 @@ def test_worlds_of_several_seeds(worlds: tuple[jax.Array, jax.Array]) -> None:
     np.testing.assert_array_equal(told[1], x)
 
 
+def alone(which: jax.Array, key: jax.Array, x: jax.Array) -> jax.Array:
+    return one_by_one(which, drawn, -x, key, x)
+
+
 @pytest.mark.parametrize("asking", [[], [2], [0, 3], [0, 1, 2, 3, 4]])
-def test_rows_one_by_one_are_those_asked_for(worlds: tuple[jax.Array, jax.Array], asking: list[int]) -> None:
+def test_one_by_one_only_those_who_ask_are_computed(worlds: tuple[jax.Array, jax.Array], asking: list[int]) -> None:
     keys, x = worlds
     which = jnp.isin(jnp.arange(5), jnp.asarray(asking, jnp.int32))
     CALLS.clear()
-    told = jax.jit(lambda which: one_by_one(which, drawn, -x, keys, x))(which)
+    told = jax.jit(jax.vmap(alone))(which, keys, x)
     jax.block_until_ready(told)
     jax.effects_barrier()
     assert len(CALLS) == len(asking)
     for i in range(5):
-        alone = x[i] + jax.random.uniform(keys[i], (3,)) if i in asking else -x[i]
-        np.testing.assert_array_equal(told[i], alone)
+        expected = x[i] + jax.random.uniform(keys[i], (3,)) if i in asking else -x[i]
+        np.testing.assert_array_equal(told[i], expected)
+        np.testing.assert_array_equal(alone(which[i], keys[i], x[i]), expected)
 
 
-def test_rows_one_by_one_of_several_seeds(worlds: tuple[jax.Array, jax.Array]) -> None:
+def test_one_by_one_of_several_seeds(worlds: tuple[jax.Array, jax.Array]) -> None:
     keys, x = worlds
     which = jnp.asarray([[True, False, False, False, True], [False, True, False, False, False]])
-    told = jax.vmap(lambda which: one_by_one(which, drawn, x, keys, x))(which)
+    told = jax.vmap(jax.vmap(alone), in_axes=(0, None, None))(which, keys, x)
     for seed in range(2):
-        np.testing.assert_array_equal(told[seed], one_by_one(which[seed], drawn, x, keys, x))
+        np.testing.assert_array_equal(told[seed], jax.vmap(alone)(which[seed], keys, x))

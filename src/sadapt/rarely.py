@@ -36,16 +36,26 @@ def rarely(which: Array, yes: Callable[..., Any], no: Any, *given: Any) -> Any:
 
 
 def one_by_one(which: Array, yes: Callable[..., Any], no: Any, *given: Any) -> Any:
-    """Row by row, `yes(*given)` of the row where `which` holds, else that of `no`.
+    """The same for what costs more than all else in a step, and more again when it is mapped.
 
-    Only the rows asked for are computed, one after another: for what costs more than all else in a step, and more again
-    when it is mapped.
+    Of worlds side by side, `yes` is computed only for those that ask for it, one after another.
     """
-    asked = jnp.nonzero(which, size=len(which), fill_value=0)[0]
+    chosen: Any = custom_vmap(lambda which, no, given: jax.lax.cond(which, lambda: yes(*given), lambda: no))
 
-    def write(place: Array, rows: Any) -> Any:
-        row = asked[place]
-        told = yes(*jax.tree.map(lambda x: x[row], given))
-        return jax.tree.map(lambda all_rows, one: all_rows.at[row].set(one), rows, told)
+    def side_by_side(size: int, batched: Any, which: Array, no: Any, given: tuple[Any, ...]) -> tuple[Any, Any]:
+        asks, rows, inputs = (
+            jax.tree.map(lambda x, is_batched: x if is_batched else jnp.broadcast_to(x, (size, *x.shape)), tree, each)
+            for tree, each in zip((which, no, given), batched, strict=True)
+        )
+        asked = jnp.nonzero(asks, size=size, fill_value=0)[0]
 
-    return jax.lax.fori_loop(0, jnp.sum(which, dtype=jnp.int32), write, no)
+        def write(place: Array, rows: Any) -> Any:
+            row = asked[place]
+            told = yes(*jax.tree.map(lambda x: x[row], inputs))
+            return jax.tree.map(lambda every, one: every.at[row].set(one), rows, told)
+
+        told = jax.lax.fori_loop(0, jnp.sum(asks, dtype=jnp.int32), write, rows)
+        return told, jax.tree.map(lambda _: True, told)
+
+    chosen.def_vmap(side_by_side)
+    return chosen(which, no, given)

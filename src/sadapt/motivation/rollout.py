@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from sadapt.envs.base import Env
 from sadapt.motivation.episode import Answer, Episode, EpisodeRules, Fresh, Transition, ended_measures
 from sadapt.motivation.marginals import Marginal
 from sadapt.motivation.sharing import select
+from sadapt.rarely import one_by_one
 
 Array = jax.Array
 Act = Callable[[Array, Episode], Array]
@@ -31,13 +32,22 @@ def begin(env: Env, rules: EpisodeRules, key: Array, arm: Array) -> Episode:
     return rules.begin(Fresh(*env.reset(key)), arm)
 
 
+def fresh_where(env: Env, needed: Array, key: Array, world: Any, obs: Array) -> Fresh:
+    """A fresh start where one is needed, else whatever is there, for worlds whose resets cost too much to be idle."""
+    return Fresh(*one_by_one(needed, env.reset, (world, obs), key))
+
+
 def advance(env: Env, rules: EpisodeRules, act: Act) -> Advance:
     """One step of an episode, `(key, episode) -> (episode, transition)`."""
 
     def one(key: Array, episode: Episode) -> tuple[Episode, Transition]:
         key_act, key_step, key_reset, key_shock = jax.random.split(key, 4)
         world, step = env.step(key_step, episode.world, act(key_act, episode))
-        return rules.absorb(key_shock, episode, Answer(world, step, Fresh(*env.reset(key_reset))))
+        if env.costly_reset:
+            fresh = fresh_where(env, rules.restarts(episode.t, step.terminated), key_reset, world, step.obs)
+        else:
+            fresh = Fresh(*env.reset(key_reset))
+        return rules.absorb(key_shock, episode, Answer(world, step, fresh))
 
     return one
 

@@ -15,7 +15,7 @@ from sadapt.keys import from_seed
 from sadapt.motivation.baseline import random_agent
 from sadapt.motivation.episode import Answer, Fresh
 from sadapt.motivation.feedback import RandomAgent, nobody, usable
-from sadapt.rarely import one_by_one
+from sadapt.motivation.rollout import fresh_where
 from sadapt.training.program import Program, TrainState
 
 Array = jax.Array
@@ -39,7 +39,7 @@ def answer_worlds(prog: Program, state: TrainState, actions: Array) -> Answer:
         return Answer(worlds, steps, fresh_worlds(prog, key_fresh))
     ended = prog.rules.restarts(state.episodes.t, steps.terminated)
     keys = jax.random.split(key_fresh, count)
-    return Answer(worlds, steps, Fresh(*one_by_one(ended, _world(prog).reset, (worlds, steps.obs), keys)))
+    return Answer(worlds, steps, jax.vmap(partial(fresh_where, _world(prog)))(ended, keys, worlds, steps.obs))
 
 
 def fresh_worlds(prog: Program, key: Array) -> Fresh:
