@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from sadapt.learners.networks import per_arm, plain
 from sadapt.learners.table import PlainSettings
@@ -30,6 +31,17 @@ def test_what_one_arm_learns_leaves_the_other_as_it_was():
     gradient = jax.grad(lambda params: jnp.sum(network.apply(params, views)))(random_params(network))
     assert all(not leaf.any() for leaf in jax.tree.leaves(gradient["arm_0"]))
     assert any(leaf.any() for leaf in jax.tree.leaves(gradient["arm_1"]))
+
+
+@pytest.mark.parametrize("first", [0, 1, 15, 16, 17, 31, 32])
+def test_worlds_in_any_numbers_on_their_arms_get_what_their_arms_network_says(first):
+    """Of 32 worlds, whichever share plays an arm, and in whatever order."""
+    network = per_arm(ALONE)
+    arm = np.random.default_rng(first).permutation(np.arange(32) >= first).astype(np.float32)
+    seen = scene(4, (4,), (8,), batch=32)._replace(arm=arm)
+    params, views = random_params(network), jax.vmap(network.view)(seen)
+    alone = [ALONE.apply(params[f"arm_{index}"], views.view) for index in (0, 1)]
+    np.testing.assert_allclose(network.apply(params, views), np.where(arm[:, None] == 0, *alone), atol=1e-5)
 
 
 def test_an_arm_that_nobody_plays_is_not_asked():

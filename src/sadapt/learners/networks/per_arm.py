@@ -6,10 +6,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Key, Num
 
 from sadapt.learners.networks.base import Network, Outputs, Params, View
 from sadapt.motivation.augmented import Augmented
+
+FEWEST = 16
+"""Worlds below which it does not pay to leave some out: products of few rows are slow."""
 
 
 class OnArm(NamedTuple):
@@ -20,7 +23,7 @@ class OnArm(NamedTuple):
 
 
 def per_arm(network: Network, arms: int = 2) -> Network:
-    """A separate network for every arm; one that no world plays is not evaluated."""
+    """A separate network for every arm; one that no world plays is not evaluated, one that few play only for these."""
 
     def init(key: Key[Array, ""]) -> Params:
         return {f"arm_{arm}": network.init(part) for arm, part in enumerate(jax.random.split(key, arms))}
@@ -34,11 +37,21 @@ def per_arm(network: Network, arms: int = 2) -> Network:
         shape = jax.eval_shape(network.apply, params["arm_0"], views.view)
 
         def of(arm: int) -> Outputs:
-            return jax.lax.cond(
-                jnp.any(on == arm),
-                lambda: network.apply(params[f"arm_{arm}"], views.view),
-                lambda: jnp.zeros(shape.shape, shape.dtype),
-            )
+            mine, nothing = on == arm, jnp.zeros(shape.shape, shape.dtype)
+
+            def told(rows: Num[Array, " rows"] | None = None) -> Outputs:
+                """For all worlds, or for those of `rows` that there are."""
+                seen = views.view if rows is None else jax.tree.map(lambda x: x[rows], views.view)
+                outputs = network.apply(params[f"arm_{arm}"], seen)
+                return outputs if rows is None else nothing.at[rows].set(outputs, mode="drop")
+
+            few = len(on) // 2
+            if few < FEWEST:
+                return jax.lax.cond(jnp.any(mine), told, lambda: nothing)
+            count = jnp.sum(mine, dtype=jnp.int32)
+            which = jnp.where(count == 0, 0, jnp.where(count <= few, 1, 2))
+            rows = jnp.nonzero(mine, size=few, fill_value=len(on))[0]
+            return jax.lax.switch(which, [lambda: nothing, lambda: told(rows), told])
 
         every = jnp.stack([of(arm) for arm in range(arms)])
         return jnp.take_along_axis(every, on[None, :, None], axis=0)[0]

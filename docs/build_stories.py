@@ -1,0 +1,109 @@
+"""Fills the tables of docs/stories/ and of docs/marginals.md from stored runs.
+
+python docs/build_stories.py
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from build_results import fill
+
+from sadapt.motivation.objectives import OBJECTIVES
+from sadapt.registry import import_modules
+from sadapt.report.stored import Group, Results, load
+
+HERE = Path(__file__).parent
+STUDIES = HERE.parent / "studies"
+HOUSE = {"return": "way out found", "watching": "steps at the screen", "in_the_dark": "steps in the dark"}
+CRAFTAX = {"achievements": "achievements", "deaths": "deaths", "return": "task's return"}
+MARGINALS = ("bernoulli", "kt", "categorical", "gaussian", "features", "neighbours")
+AGENTS = ("s-min", "s-max", "s-adapt", "extrinsic", "random")
+
+
+def spoken(group: Group, column: str, digits: int = 3) -> str:
+    """Each seed's mean over the last tenth; of equal ones only one."""
+    values = group.final(column) if column in group.columns else np.array([np.nan])
+    if not np.isfinite(values).all():
+        return ""
+    told = [f"{value + 0.0:.{digits}g}" for value in np.where(np.abs(values) < 5e-4, 0.0, values)]
+    return told[0] if len(set(told)) == 1 else ", ".join(told)
+
+
+def agents(results: Results, worlds: tuple[str, ...], columns: dict[str, str]) -> str:
+    """What every agent comes to, seed by seed."""
+    shown = {**columns, "entropy": "final entropy", "h_random": "of a random agent", "alpha": "share of S-Min"}
+    lines = [f"| {'world | ' if len(worlds) > 1 else ''}agent | {' | '.join(shown.values())} | seeds |"]
+    lines.append("|---" * (1 + (len(worlds) > 1)) + "|" + "---:|" * (len(shown) + 1))
+    for world in worlds:
+        for name in AGENTS:
+            if (group := results.get(world, name)) is None:
+                continue
+            first = [f"`{world}`"] if len(worlds) > 1 else []
+            cells = [*first, OBJECTIVES[name].title, *(spoken(group, column) for column in shown)]
+            lines.append(f"| {' | '.join(cells)} | {len(group.seeds)} |")
+    return "\n".join(lines) + "\n"
+
+
+def unlocked(file: Path) -> str:
+    """In which share of episodes each achievement was unlocked; those that nobody unlocked are named below."""
+    told = json.loads(file.read_text(encoding="utf-8"))
+    shares, names = told["shares"], [name for name in AGENTS if name in told["shares"]]
+    every = list(next(iter(shares.values())))
+    some = [each for each in every if max(shares[name][each] for name in names) > 0]
+    some.sort(key=lambda each: -max(shares[name][each] for name in names))
+    lines = [f"| achievement | {' | '.join(OBJECTIVES[name].title for name in names)} |"]
+    lines.append("|---|" + "---:|" * len(names))
+    for each in some:
+        cells = [f"{shares[name][each]:.2f}" if shares[name][each] else "" for name in names]
+        lines.append(f"| {each.replace('_', ' ')} | {' | '.join(cells)} |")
+    never = ", ".join(each.replace("_", " ") for each in every if each not in some)
+    return "\n".join(lines) + f"\n\nUnlocked by nobody: {never}.\n"
+
+
+def marginals(results: Results) -> str:
+    """By world and marginal: how far single objectives move entropy, what S-Adapt chose, and what the task paid it."""
+    lines = ["| world | marginal | S-Min: entropy moved | S-Max: entropy moved | S-Adapt: share of S-Min | "]
+    lines[0] += "return: S-Min | S-Max | S-Adapt | seeds |"
+    lines.append("|---|---|" + "---:|" * 7)
+    for world in results.worlds("pqn"):
+        for marginal in MARGINALS:
+            found = {name: results.get(world, name, marginal=marginal) for name in ("s-min", "s-max", "s-adapt")}
+            if any(group is None for group in found.values()):
+                continue
+            low, high, both = (group for group in found.values() if group is not None)
+            cells = [world, f"`{marginal}`", _moved(low), _moved(high), spoken(both, "alpha", 2)]
+            cells += [spoken(group, "return") for group in (low, high, both)]
+            seeds = sorted({len(group.seeds) for group in (low, high, both)})
+            lines.append(f"| {' | '.join(cells)} | {seeds[0]} |")
+    return "\n".join(lines) + "\n"
+
+
+def _moved(group: Group) -> str:
+    """(H - H_rand) / |H_rand| over the last tenth, seed by seed."""
+    random = group.columns["h_random"][:, -1]
+    moved = (group.final("entropy") - random) / np.abs(random)
+    return ", ".join(f"{value:+.2f}" for value in moved)
+
+
+def main() -> None:
+    sys.path.insert(0, str(HERE.parent / "examples"))
+    import_modules(["house"])
+    house, craftax = load(STUDIES / "house"), load(STUDIES / "craftax")
+    fill(HERE / "stories" / "noisy-tv.md", {"house": agents(house, ("house", "house-tv"), HOUSE)})
+    fill(HERE / "stories" / "dark-room.md", {"house": agents(house, ("house", "house-flicker"), HOUSE)})
+    fill(
+        HERE / "stories" / "craftax.md",
+        {
+            "agents": agents(craftax, tuple(craftax.worlds("pqn")), CRAFTAX),
+            "unlocked": unlocked(STUDIES / "craftax" / "unlocked.json"),
+        },
+    )
+    fill(HERE / "marginals.md", {"ablation": marginals(load(STUDIES / "marginals"))})
+
+
+if __name__ == "__main__":
+    main()
