@@ -24,12 +24,12 @@ MARGINALS = ("bernoulli", "kt", "categorical", "gaussian", "features", "neighbou
 AGENTS = ("s-min", "s-max", "s-adapt", "extrinsic", "random")
 
 
-def spoken(group: Group, column: str, digits: int = 3) -> str:
+def spoken(group: Group, column: str) -> str:
     """Each seed's mean over the last tenth; of equal ones only one."""
     values = group.final(column) if column in group.columns else np.array([np.nan])
     if not np.isfinite(values).all():
         return ""
-    told = [f"{value + 0.0:.{digits}g}" for value in np.where(np.abs(values) < 5e-4, 0.0, values)]
+    told = [f"{round(value, 2) + 0.0:.4g}" for value in values]
     return told[0] if len(set(told)) == 1 else ", ".join(told)
 
 
@@ -75,7 +75,7 @@ def marginals(results: Results) -> str:
             if any(group is None for group in found.values()):
                 continue
             low, high, both = (group for group in found.values() if group is not None)
-            cells = [world, f"`{marginal}`", _moved(low), _moved(high), spoken(both, "alpha", 2)]
+            cells = [world, f"`{marginal}`", _moved(low), _moved(high), spoken(both, "alpha")]
             cells += [spoken(group, "return") for group in (low, high, both)]
             seeds = sorted({len(group.seeds) for group in (low, high, both)})
             lines.append(f"| {' | '.join(cells)} | {seeds[0]} |")

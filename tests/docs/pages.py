@@ -14,7 +14,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 FENCE = re.compile(r'^( *)```(\w*)(?: title="([^"]+)")?[^\n]*\n(.*?)^\1```$', re.M | re.S)
-NOT_HERE = [module for module in ("minigrid", "stable_baselines3", "vizdoom") if find_spec(module) is None]
+NOT_HERE = [module for module in ("craftax", "minigrid", "stable_baselines3", "vizdoom") if find_spec(module) is None]
 
 
 class Block(NamedTuple):
