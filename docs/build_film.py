@@ -66,7 +66,7 @@ FILMS = {
         {"house-flicker": ("in_the_dark", "steps in the dark")},
     ),
     "craftax": Film(
-        (row(CRAFTAX, "s-min", "s-max", "extrinsic"),), {CRAFTAX: ("achievements", "achievements")}, steps=150, fps=10
+        (row(CRAFTAX, "s-min", "s-max", "extrinsic"),), {CRAFTAX: ("achievements", "achievements")}, steps=80, fps=8
     ),
 }
 
@@ -78,7 +78,7 @@ def scenes(agent: Agent, counted: tuple[str, str], steps: int) -> Iterator[np.nd
     chose = f", which chose {OBJECTIVES[ARMS[arm]].title}" if agent.program.parts.objective.adaptive else ""
     for step, moment in enumerate(moments(agent, arm, seed=SEED)):
         picture = moment.picture()
-        scale = max(1, SIDE // len(picture))
+        scale = max(1, round(SIDE / len(picture)))
         found = float(moment.episode.so_far[measure])
         facts = f"{unit} {found:g}   entropy {float(entropy(moment.episode.marginal)):.1f}"
         yield caption(np.kron(picture, np.ones((scale, scale, 1), np.uint8)), f"{agent.title}{chose}\n{facts}", size=13)

@@ -1,9 +1,9 @@
 """Writes which achievements of Craftax-Classic trained agents unlock, as shares of greedy episodes.
 
-python -m tools.unlocked studies/craftax [--episodes 20]
+python -m tools.unlocked RUN... --out studies/craftax/unlocked.json [--episodes 20]
 
-Every run below the folder that still has its checkpoints is played on the arm that it prefers; an achievement counts
-once for an episode, in whichever of its lives. The shares of an agent are means over its seeds.
+Every run, which must still have its checkpoints, is played on the arm that it prefers; an achievement counts once for
+an episode, in whichever of its lives. The shares of an agent are means over its runs.
 """
 
 from __future__ import annotations
@@ -37,24 +37,27 @@ def shares(agent: Agent, count: int) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--episodes", type=int, default=20)
     given = parser.parse_args()
     by_agent: dict[str, list[np.ndarray]] = {}
-    for file in sorted(given.folder.rglob("config.json")):
-        if (file.parent / "checkpoints").is_dir():
-            agent = load(file.parent)
-            by_agent.setdefault(agent.settings.objective, []).append(shares(agent, given.episodes))
-            print(f"{file.parent}: {by_agent[agent.settings.objective][-1].sum():.2f} achievements an episode")
+    seeds: dict[str, list[int]] = {}
+    for run in given.runs:
+        agent = load(run)
+        name = agent.settings.objective
+        by_agent.setdefault(name, []).append(shares(agent, given.episodes))
+        seeds.setdefault(name, []).append(agent.settings.seed)
+        print(f"{run}: {by_agent[name][-1].sum():.2f} achievements an episode", flush=True)
     told = {
         "episodes_per_run": given.episodes,
-        "runs": {name: len(found) for name, found in by_agent.items()},
+        "seeds": seeds,
         "shares": {
             name: {each: round(float(share), 3) for each, share in zip(names(), np.mean(found, axis=0), strict=True)}
             for name, found in by_agent.items()
         },
     }
-    (given.folder / "unlocked.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    given.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
