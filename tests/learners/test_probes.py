@@ -72,6 +72,7 @@ LEARNERS = {
     "pqn": {"learner": "pqn", **SIDE_BY_SIDE, "q_lambda": 0.5, "end_e": 0.5},
     "ppo": {"learner": "ppo", **SIDE_BY_SIDE, "total_timesteps": 20_000},
 }
+SOFT = {"pqn with wide gaps": {**LEARNERS["pqn"], "temperature": 1.0, "munchausen": 0.5, "total_timesteps": 20_000}}
 COMMON = {
     "gamma": GAMMA, "normalise": False, "bootstrap": "terminal", "random_episodes": 4, "ucb_c": 100.0,
     "network": "plain", "hidden": 32,
@@ -82,7 +83,7 @@ SLOW = pytest.mark.slow
 
 def outputs(env, learner, inputs, objective="extrinsic"):
     """What trained networks say [seed, input, output] of a list of (bits, time, arm); all seeds at once."""
-    changes = {"objective": objective, **COMMON, **LEARNERS[learner]}
+    changes = {"objective": objective, **COMMON, **(LEARNERS | SOFT)[learner]}
     prog = compose(env, parts(env, all_changed(Settings(world="own:probe"), changes)))
     keys = jnp.stack([jax.random.key(seed) for seed in SEEDS])
     state = jax.jit(jax.vmap(lambda key: compiled.start(prog, key, nobody())))(keys)
@@ -144,6 +145,14 @@ def test_two_step_credit(learner):
 def test_action_matters(learner):
     env = world(lambda t, obs, action: (jnp.where(action == 1, 1.0, -1.0), None))
     check(env, learner, [((0, 0, 1), 0, 0)], [[-1, 1]], atol=0.1)
+
+
+def test_munchausen_widens_the_gap_between_actions():
+    """q = r + m (q - v), v = log mean exp q: the gap of rewards -1 and 1 is 2 / (1 - m), and q_1 = -1 - m (v - q_1)."""
+    gap = 2 / (1 - 0.5)
+    low = -1 - 0.5 * np.log((1 + np.exp(gap)) / 2)
+    env = world(lambda t, obs, action: (jnp.where(action == 1, 1.0, -1.0), None))
+    check(env, "pqn with wide gaps", [((0, 0, 1), 0, 0)], [[low, low + gap]], atol=0.1)
 
 
 @pytest.mark.parametrize("learner", [pytest.param("dqn", marks=SLOW), pytest.param("pqn", marks=SLOW), "ppo"])

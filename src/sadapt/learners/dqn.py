@@ -12,7 +12,7 @@ import optax
 from sadapt.errors import UserError
 from sadapt.fields import MOST
 from sadapt.learners.base import Learner, Report, Task, View
-from sadapt.learners.exploration import best_action, explore, linear_epsilon
+from sadapt.learners.exploration import best_action, explore, linear_epsilon, taken
 from sadapt.learners.replay import Batch, Replay, ReplayState, replay
 from sadapt.learners.table import DQNSettings
 from sadapt.motivation.episode import Episode, Transition
@@ -122,7 +122,7 @@ def dqn(task: Task, settings: DQNSettings = DQNSettings()) -> Learner:
             q_tm1 = network.apply(params, before)
             error = jax.vmap(td_error)(q_tm1, batch.action, reward, discount, q_t, selector_t)
             cost = optax.huber_loss(error) if settings.huber else jnp.square(error)
-            return jnp.mean(cost), jnp.mean(jnp.take_along_axis(q_tm1, batch.action[:, None], axis=1))
+            return jnp.mean(cost), jnp.mean(taken(q_tm1, batch.action))
 
         (cost, q), gradient = jax.value_and_grad(loss, has_aux=True)(state.params)
         change, optimiser = adam.update(gradient, state.optimiser, state.params)

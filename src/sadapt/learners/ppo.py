@@ -12,7 +12,7 @@ import optax
 from sadapt.learners import rollout
 from sadapt.learners.base import Learner, Report, Task, View
 from sadapt.learners.descent import Descent, begin, descend, require_minibatches
-from sadapt.learners.exploration import best_action
+from sadapt.learners.exploration import best_action, taken
 from sadapt.learners.networks import Network
 from sadapt.learners.rollout import Rollout
 from sadapt.learners.table import PPOSettings
@@ -57,11 +57,6 @@ def heads(outputs: Array) -> tuple[Array, Array]:
     return jax.nn.log_softmax(outputs[..., :-1]), outputs[..., -1]
 
 
-def chosen(log_probs: Array, action: Array) -> Array:
-    """log pi(a | s), for a batch."""
-    return jnp.take_along_axis(log_probs, action[:, None], axis=1)[:, 0]
-
-
 def gae(
     r_t: Array, terminal_t: Array, closed_t: Array, v_tm1: Array, v_last: Array, gamma: float, gae_lambda: float
 ) -> Array:
@@ -98,7 +93,7 @@ def clipped_loss(log_prob: Array, old_log_prob: Array, advantage: Array, clip_co
 def loss(settings: PPOSettings, ent_coef: Array, network: Network, params: Any, batch: Batch) -> tuple[Array, Report]:
     """mean of w (clipped loss + c_v (G - v(s))^2 / 2 - c_e H(pi(. | s))), and what there is to report of it."""
     log_probs, value = heads(network.apply(params, batch.views))
-    log_prob = chosen(log_probs, batch.action)
+    log_prob = taken(log_probs, batch.action)
     entropy = -jnp.sum(jnp.exp(log_probs) * log_probs, axis=-1)
     policy_cost = clipped_loss(log_prob, batch.log_prob, batch.advantage, settings.clip_coef)
     value_cost = jnp.square(batch.target - value) / 2
@@ -146,7 +141,7 @@ def ppo(task: Task, settings: PPOSettings = PPOSettings()) -> Learner:
     def act(key: Array, state: PPOState, views: View, step: Array) -> tuple[PPOState, Array]:
         log_probs, value = heads(network.apply(state.params, views))
         action = jax.random.categorical(key, log_probs).astype(jnp.int32)
-        log_prob = chosen(log_probs, action)
+        log_prob = taken(log_probs, action)
         written = rollout.write(state.rollout, view=views, action=action, log_prob=log_prob, value=value)
         return state._replace(rollout=written), action
 

@@ -1,4 +1,8 @@
-"""PQN, a parallelised Q-network (Gallici et al., 2024): many worlds, Q(lambda) returns, no replay, no target."""
+"""PQN, a parallelised Q-network (Gallici et al., 2024): many worlds, Q(lambda) returns, no replay, no target.
+
+With `munchausen` m, m (q(s, a) - v(s)) is added to every return (Vieillard et al., 2020): gaps between actions grow to
+1 / (1 - m) times what they are worth, and noise in them averages out over updates.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import optax
 from sadapt.learners import rollout
 from sadapt.learners.base import Learner, Report, Task, View
 from sadapt.learners.descent import Descent, begin, descend, require_minibatches
-from sadapt.learners.exploration import best_action, explore, linear_epsilon
+from sadapt.learners.exploration import best_action, explore, linear_epsilon, soft_action, soft_value, taken
 from sadapt.learners.networks import Network
 from sadapt.learners.rollout import Rollout
 from sadapt.learners.table import PQNSettings
@@ -34,8 +38,9 @@ def lambda_returns(
 ) -> Array:
     """G_tm1 = r_t + gamma (1 - terminal_t) ((1 - lambda) v_t + lambda G_t) along one world's rollout.
 
-    `v_tm1[k]` is max_a q of the state in which step k was taken, `v_last` that of the state after the last one. A step
-    that was cut off without being terminal has no successor here: its return is its own value, as if not taken.
+    `v_tm1[k]` is the value of the state in which step k was taken, max_a q unless there is a temperature, `v_last` that
+    of the state after the last one. A step that was cut off without being terminal has no successor here: its return is
+    its own value, as if not taken.
     """
     v_t = jnp.append(v_tm1[1:], v_last)
 
@@ -61,7 +66,7 @@ class Batch(NamedTuple):
 
 def loss(network: Network, params: Any, batch: Batch) -> tuple[Array, Report]:
     """mean of w (G - q(s, a))^2 / 2, and the mean of q(s, a) beside it."""
-    q = jnp.take_along_axis(network.apply(params, batch.views), batch.action[:, None], axis=1)[:, 0]
+    q = taken(network.apply(params, batch.views), batch.action)
     cost = jnp.mean(batch.weight * jnp.square(batch.target - q)) / 2
     return cost, {"loss": cost, "q": jnp.mean(q)}
 
@@ -84,13 +89,20 @@ def pqn(task: Task, settings: PQNSettings = PQNSettings()) -> Learner:
     def init(key: Array, episodes: Episode, views: View) -> PQNState:
         params = network.init(key)
         value, action = (jnp.zeros(task.num_envs, kind) for kind in (jnp.float32, jnp.int32))
-        room = rollout.empty(task.num_envs, settings.num_steps, view=views, value=value, action=action)
+        gap = {"gap": value} if settings.munchausen else {}
+        room = rollout.empty(task.num_envs, settings.num_steps, view=views, value=value, action=action, **gap)
         return PQNState(params, begin(how, params), room)
 
     def act(key: Array, state: PQNState, views: View, step: Array) -> tuple[PQNState, Array]:
         q = network.apply(state.params, views)
-        action = explore(key, best_action(q), epsilon(step), q.shape[-1])
-        written = rollout.write(state.rollout, view=views, value=jnp.max(q, axis=-1), action=action)
+        if settings.temperature:
+            key, key_soft = jax.random.split(key)
+            chosen = soft_action(key_soft, q, settings.temperature)
+        else:
+            chosen = best_action(q)
+        action, value = explore(key, chosen, epsilon(step), q.shape[-1]), soft_value(q, settings.temperature)
+        gap = {"gap": taken(q, action) - value} if settings.munchausen else {}
+        written = rollout.write(state.rollout, view=views, value=value, action=action, **gap)
         return state._replace(rollout=written), action
 
     def observe(state: PQNState, action: Array, transition: Transition, episodes: Episode) -> PQNState:
@@ -99,10 +111,12 @@ def pqn(task: Task, settings: PQNSettings = PQNSettings()) -> Learner:
     def update(key: Array, state: PQNState, views: View, normaliser: NormaliserState) -> tuple[PQNState, Report]:
         seen = state.rollout.steps
         reward = task.payment(normaliser, seen["arm"], seen["t"], seen["surprise"], seen["extrinsic"])
-        v_last = jnp.max(network.apply(state.params, views), axis=-1)
+        v_last = soft_value(network.apply(state.params, views), settings.temperature)
         returns = jax.vmap(lambda_returns, in_axes=(1, 1, 1, 1, 0, None, None), out_axes=1)(
             reward, seen["terminal"], seen["closed"], seen["value"], v_last, settings.gamma, settings.q_lambda
         )
+        if settings.munchausen:
+            returns = returns + settings.munchausen * seen["gap"]
         weight = (~(seen["closed"] & ~seen["terminal"])).astype(jnp.float32)
         data = rollout.flattened(Batch(seen["view"], seen["action"], returns, weight))
         params, optimiser, report = descend(how, key, state.params, state.optimiser, data, loss)

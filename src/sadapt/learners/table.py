@@ -88,6 +88,10 @@ class PQNSettings(Checked):
     """Final probability of a random action."""
     exploration_fraction: Share = 0.5
     """Share of the training over which that probability falls."""
+    temperature: NotNegative = 0.0
+    """Actions that are not random have a probability proportional to exp(q / temperature); 0 takes the best one."""
+    munchausen: Share = 0.0
+    """Share of q(s, a) - v(s) that is added to every return, so that gaps between actions grow; 0 adds nothing."""
 
 
 @dataclass(frozen=True)
