@@ -1,4 +1,4 @@
-"""Fills the tables of docs/stories/ and of docs/marginals.md from stored runs.
+"""Fills the tables of docs/stories/ from stored runs.
 
 python docs/build_stories.py
 """
@@ -20,7 +20,6 @@ HERE = Path(__file__).parent
 STUDIES = HERE.parent / "studies"
 HOUSE = {"return": "way out found", "watching": "steps at the screen", "in_the_dark": "steps in the dark"}
 CRAFTAX = {"achievements": "achievements", "deaths": "deaths", "return": "task's return"}
-MARGINALS = ("bernoulli", "kt", "categorical", "gaussian", "features", "neighbours")
 AGENTS = ("s-min", "s-max", "s-adapt", "extrinsic", "random")
 
 
@@ -64,31 +63,6 @@ def unlocked(file: Path) -> str:
     return "\n".join(lines) + f"\n\nUnlocked by nobody: {never}.\n"
 
 
-def marginals(results: Results) -> str:
-    """By world and marginal: how far single objectives move entropy, what S-Adapt chose, and what the task paid it."""
-    lines = ["| world | marginal | S-Min: entropy moved | S-Max: entropy moved | S-Adapt: share of S-Min | "]
-    lines[0] += "return: S-Min | S-Max | S-Adapt | seeds |"
-    lines.append("|---|---|" + "---:|" * 7)
-    for world in results.worlds("pqn"):
-        for marginal in MARGINALS:
-            found = {name: results.get(world, name, marginal=marginal) for name in ("s-min", "s-max", "s-adapt")}
-            if any(group is None for group in found.values()):
-                continue
-            low, high, both = (group for group in found.values() if group is not None)
-            cells = [world, f"`{marginal}`", _moved(low), _moved(high), spoken(both, "alpha")]
-            cells += [spoken(group, "return") for group in (low, high, both)]
-            seeds = sorted({len(group.seeds) for group in (low, high, both)})
-            lines.append(f"| {' | '.join(cells)} | {seeds[0]} |")
-    return "\n".join(lines) + "\n"
-
-
-def _moved(group: Group) -> str:
-    """(H - H_rand) / |H_rand| over the last tenth, seed by seed."""
-    random = group.columns["h_random"][:, -1]
-    moved = (group.final("entropy") - random) / np.abs(random)
-    return ", ".join(f"{value:+.2f}" for value in moved)
-
-
 def main() -> None:
     sys.path.insert(0, str(HERE.parent / "examples"))
     import_modules(["house"])
@@ -102,7 +76,6 @@ def main() -> None:
             "unlocked": unlocked(STUDIES / "craftax" / "unlocked.json"),
         },
     )
-    fill(HERE / "marginals.md", {"ablation": marginals(load(STUDIES / "marginals"))})
 
 
 if __name__ == "__main__":

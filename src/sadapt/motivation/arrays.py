@@ -28,3 +28,12 @@ def carried(xp: Any, touched: Any, total: Any, lost: Any, step: Any) -> tuple[An
     wanted = xp.where(touched, step + lost, xp.float32(0))
     after = total + wanted
     return after, xp.where(touched, wanted - (after - total), lost)
+
+
+def smallest(xp: Any, values: Any, count: int) -> Any:
+    """The `count` smallest along the last axis, in order; XLA's sort of all of them takes fifty times as long."""
+    if xp is np:
+        return np.sort(np.partition(values, count - 1, axis=-1)[..., :count], axis=-1)
+    import jax
+
+    return -jax.lax.top_k(-values, count)[0]

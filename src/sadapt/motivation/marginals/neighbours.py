@@ -18,7 +18,7 @@ import numpy as np
 
 from sadapt.errors import UserError
 from sadapt.fields import Count, Positive
-from sadapt.motivation.arrays import array_module
+from sadapt.motivation.arrays import array_module, smallest
 from sadapt.motivation.marginals.base import InputSpec, Marginal
 from sadapt.motivation.marginals.features import FeatureSettings, features_of
 
@@ -75,7 +75,7 @@ def particles(look: Any, settings: NeighbourSettings, xp: Any) -> Marginal:
     def nearest(squares: Any, others: Any) -> Any:
         """log of the distance to the k-th of so many others, or to the farthest where there are fewer."""
         which = (xp.minimum(others, xp.int32(k)) - xp.int32(1)).clip(0)
-        chosen = xp.take_along_axis(xp.sort(squares, axis=-1), which[..., None], axis=-1)[..., 0]
+        chosen = xp.take_along_axis(smallest(xp, squares, k), which[..., None], axis=-1)[..., 0]
         return xp.log(xp.maximum(chosen, xp.float32(settings.least_distance**2))) / 2
 
     def estimate(log_distance: Any, others: Any) -> Any:
