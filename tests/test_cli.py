@@ -120,7 +120,10 @@ def test_an_unknown_world_is_one_paragraph_with_the_nearest_name(command):
         (["probe", "tetris", "--episodes", "0"], "--episodes must be at least 1; got 0"),
         (["probe", "tetris", "--marginal", "poisson"], "bernoulli"),
         (["probe", "tetris", "--plot", "figure.doc"], ".png, .svg or .pdf"),
+        (["probe", "tetris", "--season-steps", "9"], "has no setting 'season_steps'"),
+        (["probe", "tetris", "--learning-rate", "1"], "unknown option '--learning-rate'"),
         (["probe"], "ENV"),
+        (["film", "maze-small", "--std-floor", "1"], "--std-floor"),
         (["film", "tetris", "--steps", "0"], "--steps must be at least 1; got 0"),
         (["film", "tetris", "--fps", "-1"], "--fps must be at least 1; got -1"),
         (["film", "maze-small", "--policy", "rnadom"], "did you mean 'random'?"),
@@ -242,10 +245,12 @@ def test_every_option_of_probe_reaches_the_computation(capsys, monkeypatch):
         "--quiet",
     ]
     assert main(words) == 0
-    usual = {"layout": None}
+    assert main(["probe", "seasons", "--season-steps", "50", "--horizon", "80", "--quiet"]) == 0
+    usual = {"episodes": 100, "seed": 0, "marginal": "auto"}
     assert asked == [
-        ("tetris", False, dict(usual, episodes=100, seed=0, marginal="auto")),
-        ("maze-small", True, dict(usual, episodes=5, seed=7, marginal="gaussian", pseudo_count=1.0)),
+        ("tetris", False, usual),
+        ("maze-small", True, {"episodes": 5, "seed": 7, "marginal": "gaussian", "pseudo_count": 1.0}),
+        ("seasons", True, {**usual, "season_steps": 50, "horizon": 80}),
     ]
 
 

@@ -93,9 +93,11 @@ def test_evaluated_filmed_and_exported_from_the_command_line(own, tmp_path, caps
     assert main(["plot", str(run), "--out", str(tmp_path / "c.png")]) == 0
     assert main(["list", "--import", "own_parts"]) == 0
     assert "keep a row of failing lamps lit" in capsys.readouterr().out
-    assert (
-        main(["probe", "lamps", "--import", "own_parts", "--marginal", "smoothed", "--episodes", "3", "--quiet"]) == 0
-    )
+    of_ours = ["lamps", "--import", "own_parts", "--lamps", "3"]
+    assert main(["probe", *of_ours, "--marginal", "smoothed", "--episodes", "3", "--quiet"]) == 0
+    assert main(["film", *of_ours, "--steps", "2", "--out", str(tmp_path / "three.gif")]) == 0
+    with Image.open(tmp_path / "three.gif") as three, Image.open(film) as every:
+        assert three.size != every.size
     with Image.open(film) as gif:
         assert gif.n_frames >= 3  # type: ignore[attr-defined]
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 
 from sadapt.composite import all_changed
 from sadapt.envs.base import AnyEnv, Env, HostEnv
-from sadapt.envs.registry import make, make_any
+from sadapt.envs.registry import make_any
 from sadapt.errors import UserError
 from sadapt.fields import Count, checked, field_of, fields_of
 from sadapt.motivation import probe as probing
@@ -279,8 +279,9 @@ def probe(
     named, own = _own(marginal=marginal)
     world: AnyEnv
     if isinstance(env, str):
-        wanted = settings(env, **named, **changes)
-        world = env_of(wanted, {}) if layout is None else make(env, layout)
+        mapped = {} if layout is None else {"layout": str(layout)}
+        wanted = settings(env, **named, **changes, **mapped)
+        world = env_of(wanted, {})
     elif isinstance(env, Env | HostEnv):
         wanted, world = all_changed(Settings(world=OWN + env.name), {**named, **changes}), env  # type: ignore[arg-type]
     else:

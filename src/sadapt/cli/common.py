@@ -20,7 +20,6 @@ RunPath = Annotated[Path, tyro.conf.Positional, arg(metavar="RUN", help_behavior
 OptionalFile = Annotated[Path | None, tyro.conf.DisallowNone, arg(metavar="FILE", help_behavior_hint="")]
 OptionalFolder = Annotated[Path | None, tyro.conf.DisallowNone, arg(metavar="DIR", help_behavior_hint="")]
 OptionalCount = Annotated[Count | None, tyro.conf.DisallowNone, arg(metavar="INT", help_behavior_hint="")]
-OptionalName = Annotated[str | None, tyro.conf.DisallowNone, arg(metavar="NAME", help_behavior_hint="")]
 Flag = Annotated[bool, arg(help_behavior_hint="")]
 Quiet = Annotated[bool, arg(aliases=["-q"], help_behavior_hint="")]
 Imports = Annotated[

@@ -4,45 +4,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import tyro
-from tyro.conf import arg
-
-from sadapt.cli.common import EnvName, Imports, OptionalFile, OptionalName, require_parts
+from sadapt.cli.common import EnvName, Imports, OptionalCount, OptionalFile
+from sadapt.cli.flags import changed_flags, parsed_in_world
 from sadapt.fields import Count, Seed
-from sadapt.registry import import_modules
 
-Steps = Annotated[
-    Count | None, tyro.conf.DisallowNone, arg(metavar="INT", aliases=["--horizon"], help_behavior_hint="")
-]
+FILMED = ("world",)
+"""Whose settings matter."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FilmCommand:
-    """Film one episode of a random or scripted agent."""
+    """Film one episode of a random or scripted agent; `sadapt film ENV --help` shows the world's own settings too."""
 
     env: EnvName
-    """A world from `sadapt list`, gym:ID or atari:GAME."""
+    """A world from `sadapt list`, gym:ID, atari:GAME, or your own with --import."""
     policy: str = "random"
     """Who acts: random, "always ACTION", or a scripted policy that `sadapt probe` lists for this world."""
     seed: Seed = 0
     """Random seed."""
-    steps: Steps = None
+    steps: OptionalCount = None
     """Maximum number of steps; by default the world's horizon."""
     fps: Count = 10
     """Frames per second."""
-    layout: OptionalFile = None
-    """Your own map: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
-    obs_key: OptionalName = None
-    """Which part of a dictionary observation to use, in Gymnasium worlds that have one."""
     out: OptionalFile = None
     """Where to write the film; by default ENV-POLICY.gif in the current folder."""
     imports: Imports = ()
 
+    @staticmethod
+    def parse(words: list[str]) -> FilmCommand:
+        """Reads the flags, those of the world's settings among them."""
+        return parsed_in_world(FilmCommand, "film", words, {}, FILMED)
+
     def run(self) -> None:
-        import_modules(self.imports)
-        require_parts(env=self.env)
         from sadapt.runs.filming import film
 
         name = f"{self.env}-{self.policy}.gif".replace(":", "-").replace("/", "-").replace(" ", "-")
@@ -54,7 +48,6 @@ class FilmCommand:
                 seed=self.seed,
                 steps=self.steps,
                 fps=self.fps,
-                layout=self.layout,
-                obs_key=self.obs_key,
+                **changed_flags(self, FILMED),
             )
         )

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-import tyro
 from tyro.conf import arg
 
 from sadapt.cli.common import EnvName, Flag, Imports, OptionalFile, OptionalFolder, Quiet
-from sadapt.cli.parsing import parsed
-from sadapt.composite import Composite, Group, all_changed, groups, names, own_names, owners, places, unknown
-from sadapt.errors import UserError
-from sadapt.fields import SPELLED, Count, Limit, field_docs, field_of, fields_of
-from sadapt.registry import OWN, TABLES, import_modules, known, spoken
+from sadapt.cli.flags import first_look, flag_of, group_flags, parsed_over
+from sadapt.composite import all_changed, get, groups, own_names
+from sadapt.fields import Count, Limit, field_docs
+from sadapt.registry import OWN, TABLES
 from sadapt.training.presets import PRESETS, preset
 from sadapt.training.settings import Settings
 
@@ -43,7 +40,6 @@ examples:
   sadapt train mine --import my_module               your own world
   sadapt train maze-small --learner dqn --help       another part's settings"""
 
-METAVARS = {"layout": "FILE", "start_from": "RUN"}
 PARTS = {
     "marginal": "Distribution fitted to the observations of an episode; its settings are below.",
     "feedback": "What the bandit learns from when an episode ends; its settings are below.",
@@ -85,15 +81,8 @@ class TrainCommand:
     def parse(words: list[str]) -> TrainCommand:
         """Reads the flags over the defaults that preset, world and parts (or a former run) give them."""
         settings, name, imports = _defaults(words)
-        _require_its_own(settings, words)
-        kind = _with_settings(settings)
-        helps = not {"-h", "--help"}.isdisjoint(words)
-        env = tyro.MISSING if settings.env == OWN or helps else settings.env
-        default = kind(env=env, preset=name, imports=imports)
-        config = (tyro.conf.OmitArgPrefixes,)
-        found = parsed(kind, "train", ["--help"] if helps else words, description=ABOUT, default=default, config=config)
-        object.__setattr__(found, "base", settings)
-        return found
+        given = {"preset": name, "imports": imports}
+        return parsed_over(_with_settings(settings), "train", words, settings, given, description=ABOUT)
 
     def settings(self) -> Settings:
         """The run that the flags ask for."""
@@ -139,87 +128,24 @@ def tell(folders: list[RunFolder], *, quiet: bool) -> None:
             print(f"look at it:  sadapt eval {run}\nfilm it:     sadapt watch {run}", file=sys.stderr, flush=True)
 
 
-def _require_its_own(settings: Settings, words: list[str]) -> None:
-    """Refuses a flag that is a setting of another world or part, by whose it is."""
-    if settings.env == OWN:
-        return
-    for word in (word.partition("=")[0] for word in words if word.startswith("--")):
-        name = word.removeprefix("--").replace("-", "_")
-        if name not in names(settings) and owners(settings, name) is not None:
-            raise unknown(settings, name)
-
-
 def _with_settings(settings: Settings) -> Any:
     """The command with every setting of this run among its flags: the run's own, the parts, and a group for each."""
     docs, hints = field_docs(Settings), get_type_hints(Settings, include_extras=True)
     flags: list[Any] = [
-        (name, _flag(hints[name], docs[name], name), getattr(settings, name))
+        (name, flag_of(hints[name], docs[name], name), getattr(settings, name))
         for name in own_names(Settings)
         if name != "imports"
     ]
     for kind, about in PARTS.items():
         known_names = ",".join(name for name in TABLES[kind])
-        flags.append((kind, Annotated[str, arg(metavar=f"{{{known_names}}}", help=about)], _name(settings, kind)))
-    for group in groups(settings):
-        mirror, name = _mirrored(group.settings), _title(settings, group)
-        flags.append((f"{group.place}_settings", Annotated[mirror, arg(name=name)], field(default_factory=mirror)))
+        flags.append((kind, Annotated[str, arg(metavar=f"{{{known_names}}}", help=about)], get(settings, kind)))
+    flags += group_flags(settings)
     return dataclasses.make_dataclass("TrainCommand", flags, bases=(TrainCommand,), frozen=True, kw_only=True)
-
-
-def _title(settings: Composite, group: Group) -> str:
-    """What a group of settings is called: `learner pqn`."""
-    if group.kind is None or _name(settings, group.kind).startswith(OWN):
-        return group.place
-    return f"{spoken(group.kind)} {_name(settings, group.kind)}"
-
-
-def _name(settings: Composite, kind: str) -> str:
-    return getattr(settings, places(type(settings))[kind]).name
-
-
-def _mirrored(held: Any) -> type:
-    """The same group of settings as flags, which are checked when they become settings again."""
-    kind = type(held)
-    docs, hints = field_docs(kind), get_type_hints(kind, include_extras=True)
-    flags: list[Any] = [
-        (name, _flag(hints[name], docs.get(name, ""), name), getattr(held, name)) for name in fields_of(kind)
-    ]
-    mirror = dataclasses.make_dataclass(kind.__name__, flags, frozen=True)
-    mirror.__doc__ = kind.__doc__
-    return mirror
-
-
-def _flag(hint: Any, about: str, name: str) -> Any:
-    """A setting's annotation for the command line."""
-    told = field_of(hint)
-    if told.tables:
-        return Annotated[told.kind, arg(help=about, metavar=f"{{{','.join(told.tables[0].names)}}}")]
-    if told.optional:
-        metavar = METAVARS.get(name) or getattr(told.kind, "__name__", "VALUE").upper()
-        if name in SPELLED:
-            shown = arg(name=SPELLED[name], help=about, metavar=metavar, help_behavior_hint="")
-            return Annotated[told.kind | None, tyro.conf.DisallowNone, shown]
-        return Annotated[
-            told.kind | None, tyro.conf.DisallowNone, arg(help=about, metavar=metavar, help_behavior_hint="")
-        ]
-    return Annotated[told.kind, arg(help=about)]
 
 
 def _defaults(words: list[str]) -> tuple[Settings, str, tuple[str, ...]]:
     """Settings before the flags: of a former run, or of the preset; the preset's name; modules to import."""
-    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    first.add_argument("--preset", default="fast")
-    first.add_argument("--config", default=None)
-    first.add_argument("--import", default=[], action="append", dest="imports")
-    for kind in PARTS:
-        first.add_argument(f"--{kind}", default=None)
-    try:
-        given, rest = first.parse_known_args(words)
-    except argparse.ArgumentError as error:
-        raise UserError(str(error)) from error
-    import_modules(given.imports)
-    named = (word for word in rest if known("env", word))
-    env = next(named, rest[0] if rest and not rest[0].startswith("-") else None)
+    given, env = first_look(words, {"preset": "fast", "config": None, **dict.fromkeys(PARTS)})
     parts = {kind: getattr(given, kind) for kind in PARTS if getattr(given, kind) is not None}
     if given.config is not None:
         from sadapt.runs.folder import settings_in

@@ -5,27 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import DisallowNone, arg
+from tyro.conf import arg
 
-from sadapt.cli.common import (
-    EnvName,
-    Flag,
-    Imports,
-    OptionalCount,
-    OptionalFile,
-    OptionalName,
-    progress,
-    require_parts,
-    require_suffix,
-)
+from sadapt.cli.common import EnvName, Flag, Imports, OptionalFile, progress, require_suffix
+from sadapt.cli.flags import changed_flags, parsed_in_world
 from sadapt.fields import Count, Seed
 from sadapt.registry import import_modules
 
 if TYPE_CHECKING:
     from sadapt.motivation.probe import Report, Room
 
+PROBED = ("world", "marginal")
+"""Whose settings matter."""
 GREY = "#7A7A7A"
 PALETTE = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
@@ -60,28 +53,21 @@ class ListCommand:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProbeCommand:
-    """Measure, before any training, in which direction a world's entropy can be pushed further."""
+    """Measure, before any training, in which direction a world's entropy can be pushed further.
+
+    `sadapt probe ENV --help` shows the world's own settings too, and with --marginal NAME those of the marginal.
+    """
 
     env: EnvName
-    """A world from `sadapt list`, gym:ID or atari:GAME."""
+    """A world from `sadapt list`, gym:ID, atari:GAME, or your own with --import."""
     episodes: Count = 100
     """Episodes per policy."""
     seed: Seed = 0
     """Random seed."""
-    layout: OptionalFile = None
-    """Your own map: `#` wall, `A` agent, `G` goal, `b` butterfly, `.` free."""
-    horizon: OptionalCount = None
-    """Steps per episode; by default the world's own."""
-    obs_key: OptionalName = None
-    """Which part of a dictionary observation to use, in Gymnasium worlds that have one."""
-    screen_size: OptionalCount = None
-    """Side of the greyscale picture that a Gymnasium or Atari world's pictures are reduced to."""
     marginal: Annotated[str, arg(metavar="NAME")] = "auto"
     """Distribution fitted to observations: auto (by their space), bernoulli, kt, categorical, ..., or your own."""
-    pseudo_count: Annotated[float | None, DisallowNone, arg(metavar="FLOAT", help_behavior_hint="")] = None
-    """All-zero observations added at the start of every episode, if the marginal has this setting; by default none."""
     plot: OptionalFile = None
     """Also draw entropy over time (.png, .svg or .pdf)."""
     json: Flag = False
@@ -90,26 +76,25 @@ class ProbeCommand:
     """Show no progress."""
     imports: Imports = ()
 
+    @staticmethod
+    def parse(words: list[str]) -> ProbeCommand:
+        """Reads the flags, those of the world's and the marginal's settings among them."""
+        return parsed_in_world(ProbeCommand, "probe", words, {"marginal": "auto"}, PROBED)
+
     def run(self) -> None:
         if self.plot is not None:
             require_suffix("--plot", self.plot, (".png", ".svg", ".pdf"))
-        import_modules(self.imports)
-        require_parts(env=self.env, marginal=self.marginal)
         from sadapt.api import probe
         from sadapt.output import show_json
 
-        names = ("pseudo_count", "horizon", "obs_key", "screen_size")
-        given = {name: getattr(self, name) for name in names}
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         with progress(self.quiet) as on_progress:
             report = probe(
                 self.env,
                 marginal=self.marginal,
-                layout=self.layout,
                 episodes=self.episodes,
                 seed=self.seed,
                 on_progress=on_progress,
-                **changes,
+                **changed_flags(self, PROBED),
             )
         if self.plot is not None:
             _plot(report, self.plot)

@@ -13,7 +13,6 @@ import numpy as np
 
 from sadapt.composite import all_changed
 from sadapt.envs.base import AnyEnv, Env, HostEnv, Policy
-from sadapt.envs.registry import make
 from sadapt.errors import UserError, nearest
 from sadapt.fields import Count, checked, field_of
 from sadapt.film import save
@@ -38,21 +37,24 @@ def film(
     steps: int | None = None,
     fps: int = 10,
     layout: str | Path | None = None,
-    obs_key: str | None = None,
+    **changes: Any,
 ) -> Path:
-    """Films one episode (GIF or MP4) of a policy that `sadapt probe` shows for this world."""
+    """Films one episode (GIF or MP4) of a policy that `sadapt probe` shows for this world.
+
+    `changes` are settings of the world, if it is given by its name.
+    """
     steps, fps = checked(field_of(Count | None), "steps", steps), checked(field_of(Count), "fps", fps)
-    world = _made(env, steps, layout, obs_key) if isinstance(env, str) else env
+    world = _made(env, steps, layout, changes) if isinstance(env, str) else env
     play: Any = _frames_outside if isinstance(world, HostEnv) else _frames
     return save(play(world, _policy(world, policy), seed=seed, steps=steps or world.horizon), path, fps=fps)
 
 
-def _made(name: str, steps: int | None, layout: str | Path | None, obs_key: str | None) -> AnyEnv:
+def _made(name: str, steps: int | None, layout: str | Path | None, changes: dict[str, Any]) -> AnyEnv:
     """The world; one that does not say how long its episodes are is filmed for as long as was asked for."""
     if layout is not None:
-        return make(name, layout)
-    given = {"horizon": steps, "obs_key": obs_key}
-    changes = {name: value for name, value in given.items() if value is not None}
+        changes = {**changes, "layout": str(layout)}
+    if steps is not None:
+        changes = {"horizon": steps, **changes}
     return env_of(all_changed(Settings(world=name), changes), {})  # type: ignore[arg-type]
 
 
